@@ -21,6 +21,7 @@ const HERE = fileURLToPath(import.meta.url);
  * @property {string} origin    without credentials, no slash at the end
  * @property {string} url       with credentials, when there are any, and a slash at the end
  * @property {number} port
+ * @property {() => Promise<number>} busy  ms of processor time that its process has used so far
  * @property {() => Promise<void>} stop
  */
 
@@ -40,6 +41,11 @@ export async function startServer({ user, password } = {}) {
   const login = user ? `${encodeURIComponent(user)}:${encodeURIComponent(password ?? '')}@` : '';
   return {
     origin, port, url: `http://${login}127.0.0.1:${port}/`,
+    async busy() {
+      child.send({ busy: true });
+      const [{ busy }] = await once(child, 'message');
+      return busy;
+    },
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const gone = once(child, 'exit');
@@ -129,6 +135,10 @@ if (process.argv[1] === HERE) {
     process.once('disconnect', () => process.exit(0));
     const [options] = await once(process, 'message');
     const server = await listen(options);
+    process.on('message', () => {
+      const { user, system } = process.cpuUsage();
+      process.send?.({ busy: (user + system) / 1000 });
+    });
     process.send({ port: /** @type {import('node:net').AddressInfo} */ (server.address()).port });
   } else {
     const server = await listen({ port: Number(process.argv[2] ?? 0) });
