@@ -9,9 +9,12 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 /** A failure whose message is all that a person needs: printed without a stack. */
 export class Told extends Error {}
 
-/** @param {string} text */
+/**
+ * A line that stands out.
+ * @param {string} text
+ */
 export function say(text) {
-  console.log(`\x1b[1m${text}\x1b[0m`.replace(/\x1b\[\d+m/g, (code) => (process.stdout.isTTY ? code : '')));
+  console.log(process.stdout.isTTY ? `\u001b[1m${text}\u001b[0m` : text);
 }
 
 /**

@@ -8,9 +8,8 @@ import { output, root, run, say, Told } from './run.mjs';
 const wasmTarget = 'wasm32-unknown-unknown';
 
 export function needNode() {
-  const [major] = process.versions.node.split('.');
-  if (Number(major) < 20) {
-    throw new Told(`Node 20 or later is needed; this is ${process.versions.node}. See https://nodejs.org`);
+  if (olderThan(process.versions.node, '20.11')) {
+    throw new Told(`Node 20.11 or later is needed; this is ${process.versions.node}. See https://nodejs.org`);
   }
 }
 

@@ -1,0 +1,66 @@
+// From src/ to pkg/: the wasm, its JavaScript glue, and the bytes as a module.
+// It does not know who imports them (js/) or how they are bundled (bundle.mjs).
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { digest, filesOf, put } from './files.mjs';
+import { output, root, run, say } from './run.mjs';
+
+const pkg = join(root, 'pkg');
+const wasm = join(root, 'target', 'wasm32-unknown-unknown', 'release', 'pouchdb_fast_sync.wasm');
+
+/**
+ * Builds the engine unless pkg/ was made from the very same input.
+ * @param {{ wasmBindgen: string, dev?: boolean }} options `dev` leaves out the
+ *   optimiser: larger, but seconds faster to come by
+ */
+export async function buildEngine({ wasmBindgen, dev = false }) {
+  const stampFile = join(pkg, 'stamp');
+  const stamp = stampOf(dev);
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+  say('Building the engine: cargo, wasm-bindgen' + (dev ? '' : ', wasm-opt'));
+  await run('cargo', ['build', '--release', '--lib', '--target', 'wasm32-unknown-unknown']);
+  const draft = mkdtempSync(join(root, 'target', 'pkg-'));
+  try {
+    // One glue file without import.meta, which CommonJS, classic workers and
+    // several bundlers cannot have; the bytes are handed in.
+    const web = ['--target', 'web', '--omit-default-module-path', '--out-name', 'engine'];
+    await run(wasmBindgen, [...web, '--out-dir', draft, wasm]);
+    const bytes = join(draft, 'engine_bg.wasm');
+    // The features that rustc used are read from the file's own section.
+    if (!dev) await run(process.execPath, [wasmOpt(), '-Os', '--strip-debug', '--strip-producers', bytes, '-o', bytes]);
+    put(join(pkg, 'engine.wasm'), readFileSync(bytes));
+    put(join(pkg, 'engine.js'), readFileSync(join(draft, 'engine.js')));
+    put(join(pkg, 'engine.d.ts'), readFileSync(join(draft, 'engine.d.ts')));
+    put(join(pkg, 'engine-bytes.js'), bytesModule(readFileSync(bytes)));
+    put(join(pkg, 'engine-bytes.d.ts'), 'export function bytes(): Uint8Array<ArrayBuffer>;\n');
+    put(stampFile, stamp);
+  } finally {
+    rmSync(draft, { recursive: true });
+  }
+}
+
+/** @param {boolean} dev */
+function stampOf(dev) {
+  const inputs = ['src', 'Cargo.toml', 'Cargo.lock', 'rust-toolchain.toml', 'scripts/lib/engine.mjs'];
+  const { version } = JSON.parse(readFileSync(join(root, 'node_modules', 'binaryen', 'package.json'), 'utf8'));
+  const tools = [output('rustc', ['--version']) ?? '', version, dev ? 'dev' : 'release'];
+  return digest(filesOf(inputs.map((path) => join(root, path))), tools);
+}
+
+function wasmOpt() {
+  return join(root, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+}
+
+/**
+ * Base64 in a string is what every bundler, <script> and file:// can carry;
+ * a URL of a .wasm beside the script is not.
+ * @param {Buffer} wasmBytes
+ */
+function bytesModule(wasmBytes) {
+  return `// Written by scripts/build.mjs.
+const base64 = '${wasmBytes.toString('base64')}';
+export function bytes() {
+  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+}
+`;
+}

@@ -1,0 +1,42 @@
+// npm run lint: everything that can be said about the code without running it.
+// All of it is run, so that one pass shows all there is to do.
+import { join } from 'node:path';
+import { buildEngine } from './lib/engine.mjs';
+import { exitCode, say, script, Told } from './lib/run.mjs';
+import { needBuildTools, needRustLints } from './lib/setup.mjs';
+
+const wasm = ['--target', 'wasm32-unknown-unknown'];
+const strict = ['--', '-D', 'warnings'];
+const strictDoc = { RUSTDOCFLAGS: '-D warnings' };
+const bin = (/** @type {string} */ name) => join('node_modules', '.bin', name);
+
+/** @type {[command: string, args: string[], env?: Record<string, string>][]} */
+const checks = [
+  ['cargo', ['fmt', '--check']],
+  ['cargo', ['clippy', '--locked', '--all-targets', ...strict]],
+  // The tests and their crates are native only.
+  ['cargo', ['clippy', '--locked', '--lib', ...wasm, ...strict]],
+  ['cargo', ['doc', '--locked', '--no-deps'], strictDoc],
+  ['cargo', ['doc', '--locked', '--no-deps', ...wasm], strictDoc],
+  [bin('eslint'), ['.']],
+  // The plugin: a browser's world, strict. The scripts: Node's, strict. Tests,
+  // demo and bench: loose, they hand wrong things over on purpose.
+  [bin('tsc'), ['-p', 'tsconfig.json']],
+  [bin('tsc'), ['-p', 'tsconfig.scripts.json']],
+  [bin('tsc'), ['-p', 'tsconfig.tests.json']],
+];
+
+await script(async () => {
+  // The types of the engine's glue are built.
+  const wasmBindgen = await needBuildTools();
+  await needRustLints();
+  await buildEngine({ wasmBindgen });
+  const failed = [];
+  for (const [command, args, env] of checks) {
+    const line = `${command} ${args.join(' ')}`.replace(/^node_modules\/.bin\//, '');
+    say(`\n== ${line}`);
+    if ((await exitCode(command, args, env)) !== 0) failed.push(line);
+  }
+  if (failed.length > 0) throw new Told(`Lint found something in:\n  ${failed.join('\n  ')}`);
+  say('\nLint found nothing.');
+});
