@@ -90,7 +90,7 @@ function firstChange(/** @type {any} */ db, /** @type {any} */ options, /** @typ
       res.write('\n');
     }, Number(query.heartbeat) || 60_000);
     const timer = query.timeout ? setTimeout(() => end(), Number(query.timeout)) : undefined;
-    const end = (/** @type {any} */ change) => {
+    const end = (/** @type {any} */ change = undefined) => {
       clearInterval(beat);
       clearTimeout(timer);
       feed.removeAllListeners('change');

@@ -55,7 +55,7 @@ export async function startDelay({ host = '127.0.0.1', port, rtt = 0 }) {
   };
 }
 
-/** @typedef {{kind: 'data', chunk: Buffer, due: number} | {kind: 'end' | 'reset', due: number}} OnTheWay */
+/** @typedef {{kind: 'data', chunk: any, due: number} | {kind: 'end' | 'reset', due: number}} OnTheWay */
 
 /**
  * One direction. Order is kept even when the distance shrinks; ends and resets travel as bytes do.
@@ -128,7 +128,7 @@ function serve(/** @type {{host: string, port: number, rtt: number}} */ { host, 
   });
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
     const shaken = performance.now() + rtt; // before this, no byte of the client's can have left it
-    const target = net.connect({ host, port, allowHalfOpen: true, noDelay: true });
+    const target = net.connect({ host, port, allowHalfOpen: true }).setNoDelay();
     counters.connections++;
     // A connection may outlive a reset, so its parser reports to whatever counts now.
     const parse = RequestCounter.parser((method, path) => counter.add(method, path));

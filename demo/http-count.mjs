@@ -62,7 +62,7 @@ export class RequestCounter {
           else if (at >= chunk.length && !text) return;
           continue;
         }
-        text += chunk.latin1Slice(at); // one character a byte, so lengths stay right
+        text += chunk.toString('latin1', at); // one character a byte, so lengths stay right
         at = chunk.length;
         if (state === 'head') {
           const head = until('\r\n\r\n');

@@ -89,8 +89,8 @@ export async function listen({ user, password, port = 0 } = {}) {
   return server;
 }
 
-/** As CouchDB does with `enable_cors`, `origins = *` and credentials on. @type {import('express').RequestHandler} */
-function cors(req, res, next) {
+/** As CouchDB does with `enable_cors`, `origins = *` and credentials on. */
+function cors(/** @type {any} */ req, /** @type {any} */ res, /** @type {() => void} */ next) {
   res.setHeader('Cache-Control', 'must-revalidate');
   const origin = req.headers.origin;
   if (origin) {
@@ -109,7 +109,7 @@ function cors(req, res, next) {
 
 /** @param {string} user @param {string} password @returns {import('express').RequestHandler} */
 function basicAuth(user, password) {
-  const digest = (/** @type {string} */ text) => createHash('sha256').update(text).digest();
+  const digest = (/** @type {string} */ text) => new Uint8Array(createHash('sha256').update(text).digest());
   const wanted = digest(`${user}:${password}`);
   return (req, res, next) => {
     const [scheme, value] = (req.headers.authorization ?? '').split(' ');
