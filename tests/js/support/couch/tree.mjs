@@ -1,0 +1,143 @@
+// One document's revision tree: paths are merged in, leaves and the winner read out, old
+// ancestors stemmed off. A node without a value is a revision of which only the id is known
+// (its body was never sent here, or compaction dropped it): CouchDB answers `missing` for it.
+// Knows nothing of documents, attachments or sequence numbers.
+
+import { compareRevIds, compareRevs } from './revs.mjs';
+
+/**
+ * @typedef {{ deleted: boolean, body: object, atts: import('./attachments.mjs').Attachment[] }} Value
+ * @typedef {{ rev: string, pos: number, id: string, parent: Node | null, children: Node[] | null,
+ *   value: Value | undefined }} Node
+ * @typedef {{ start: number, ids: string[] }} Path newest id first, as in `_revisions`
+ */
+
+export class RevTree {
+  constructor() {
+    /** @type {Map<string, Node>} */
+    this.nodes = new Map();
+    /** @type {Node[] | null} */
+    this.sortedLeaves = null;
+  }
+
+  /** @param {string} rev */
+  get(rev) {
+    return this.nodes.get(rev);
+  }
+
+  /**
+   * Adds a path whose newest revision is not in the tree yet. A root of the tree that lies on
+   * the path gains the path's older part: so a stemmed branch finds its trunk again.
+   * @param {Path} path
+   * @param {Value} value of the newest revision
+   */
+  add({ start, ids }, value) {
+    this.sortedLeaves = null;
+    /** @type {Node | null} */
+    let child = null;
+    for (let i = 0; i < ids.length; i += 1) {
+      const pos = start - i;
+      const rev = `${pos}-${ids[i]}`;
+      let node = this.nodes.get(rev);
+      const known = node !== undefined;
+      if (!node) {
+        node = { rev, pos, id: ids[i], parent: null, children: null, value: i === 0 ? value : undefined };
+        this.nodes.set(rev, node);
+      }
+      if (child && child.parent === null) {
+        child.parent = node;
+        (node.children ??= []).push(child);
+        node.children.sort((a, b) => compareRevIds(a.id, b.id));
+      }
+      // Above a node that has a parent the tree knows the history already.
+      if (known && node.parent) return;
+      child = node;
+    }
+  }
+
+  roots() {
+    return [...this.nodes.values()].filter((node) => node.parent === null).sort(compareRevs);
+  }
+
+  /** All leaves in the order in which CouchDB walks its tree (that of `open_revs=all`). */
+  leaves() {
+    return this.roots().reverse().flatMap((root) => leavesBelow(root));
+  }
+
+  /** All leaves, the winner first: the order of `style=all_docs`. */
+  ranked() {
+    this.sortedLeaves ??= this.leaves().sort(compareLeaves);
+    return this.sortedLeaves;
+  }
+
+  winner() {
+    return this.ranked()[0];
+  }
+
+  /** @param {string} rev */
+  leavesFrom(rev) {
+    const node = this.nodes.get(rev);
+    return node ? leavesBelow(node) : [];
+  }
+
+  /**
+   * Keeps the revisions less than `limit` steps above some leaf.
+   * @param {number} limit
+   */
+  stem(limit) {
+    if (this.nodes.size <= limit) return;
+    const kept = new Set();
+    for (const leaf of this.leaves()) {
+      /** @type {Node | null} */
+      let node = leaf;
+      for (let i = 0; i < limit && node; i += 1, node = node.parent) kept.add(node);
+    }
+    for (const [rev, node] of this.nodes) {
+      if (!kept.has(node)) {
+        this.nodes.delete(rev);
+        continue;
+      }
+      if (node.parent && !kept.has(node.parent)) node.parent = null;
+      if (node.children) node.children = node.children.filter((child) => kept.has(child));
+    }
+    this.sortedLeaves = null;
+  }
+
+  /** Drops the bodies of all revisions that are no leaves. */
+  compact() {
+    for (const node of this.nodes.values()) if (node.children) node.value = undefined;
+  }
+}
+
+/**
+ * @param {Node} node
+ * @returns {Node[]}
+ */
+function leavesBelow(node) {
+  // A long history without branches must not become a deep recursion.
+  let at = node;
+  while (at.children?.length === 1) at = at.children[0];
+  return at.children ? at.children.flatMap(leavesBelow) : [at];
+}
+
+/**
+ * @param {Node} a
+ * @param {Node} b
+ */
+function compareLeaves(a, b) {
+  const deletedA = a.value?.deleted ?? false;
+  const deletedB = b.value?.deleted ?? false;
+  if (deletedA !== deletedB) return deletedA ? 1 : -1;
+  return -compareRevs(a, b);
+}
+
+/**
+ * @param {Node} node
+ * @param {number} [limit]
+ * @returns {Path}
+ */
+export function pathOf(node, limit = Infinity) {
+  const ids = [];
+  for (let at = /** @type {Node | null} */ (node); at && ids.length < limit; at = at.parent) ids.push(at.id);
+  return { start: node.pos, ids };
+}
