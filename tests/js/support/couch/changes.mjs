@@ -76,8 +76,11 @@ function parseHeartbeat(text) {
  */
 function documents(db, { since, descending }) {
   const docs = [...db.docs.values()].filter((doc) => descending || doc.seq > since[doc.shard]);
-  if (db.feedOrder === 'shards') docs.sort((a, b) => a.shard - b.shard || a.seq - b.seq);
-  return descending ? docs.reverse() : docs;
+  if (descending) docs.reverse();
+  if (db.feedOrder === 'update') return docs;
+  const shards = db.seqs.map((_seq, shard) => docs.filter((doc) => doc.shard === shard));
+  const drawn = db.feedOrder.flatMap((shard) => shards[shard].splice(0, 1));
+  return [...drawn, ...shards.flat()];
 }
 
 /**
@@ -90,7 +93,8 @@ function collect(db, args) {
   let since = [...args.since];
   const shown = [...args.since];
   const docs = documents(db, args);
-  const left = db.seqs.map((_seq, shard) => docs.filter((doc) => doc.shard === shard).length);
+  const left = db.seqs.map(() => 0);
+  for (const { shard } of docs) left[shard] += 1;
   const pending = [...left];
   for (const doc of docs) {
     if (rows.length >= args.limit) break;

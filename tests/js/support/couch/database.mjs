@@ -43,8 +43,11 @@ export class Database {
     this.security = CLOSED;
     /** Writes of every kind answer 403, as for a user who may only read. */
     this.readOnly = false;
-    /** How the feed mixes its shards: 'update' follows the writes, 'shards' drains one after another. */
-    this.feedOrder = /** @type {'update' | 'shards'} */ ('update');
+    /**
+     * How the feed mixes its shards, which the real one leaves to chance: as the writes came, or
+     * the shards that rows are drawn from in turn, the rest of each shard thereafter.
+     */
+    this.feedOrder = /** @type {'update' | number[]} */ ('update');
     /** @type {((entry: import('./log.mjs').LogEntry, db: Database) => unknown) | null} called before a request is handled */
     this.onRequest = null;
     /** @type {{ matches: (id: string) => boolean, times: number } | null} */

@@ -225,19 +225,19 @@ export class Couch {
    * @returns {import('./http.mjs').Answer}
    */
   decorate(req, answer) {
-    const isFault = answer.status === 0;
-    const isMultipart = answer.headers['Content-Type']?.startsWith('multipart/mixed');
-    const plain = answer.status === 204 || isFault ? {} : {
-      'Content-Type': 'application/json',
-      ...(isMultipart ? {} : { 'Cache-Control': 'must-revalidate', 'X-CouchDB-Body-Time': '0' }),
-      ...corsHeaders(this.cors, req.headers),
+    const type = answer.headers['Content-Type'] ?? 'application/json';
+    const hasBody = answer.status !== 204;
+    const headers = {
+      ...(hasBody ? { 'Content-Type': type, ...corsHeaders(this.cors, req.headers) } : {}),
+      ...(hasBody && type === 'application/json'
+        ? { 'Cache-Control': 'must-revalidate', 'X-CouchDB-Body-Time': '0' } : {}),
     };
     return {
       ...answer,
       headers: {
         Server: `CouchDB/${this.version} (Erlang OTP/27)`,
         'X-Couch-Request-ID': randomBytes(5).toString('hex'),
-        ...plain,
+        ...headers,
         ...answer.headers,
       },
     };
