@@ -48,6 +48,8 @@ pub struct AttachmentHeaders {
     /// `gzip` where the server hands out what it stored compressed.
     pub content_encoding: Option<String>,
     /// The bytes on the wire, so after compression. An attachment that has it
-    /// and reaches its `AttachmentEnd` had exactly as many.
+    /// and reaches its `AttachmentEnd` had exactly as many. CouchDB always gives
+    /// it; where it is missing, only the document's entry can tell whether the
+    /// bytes are all.
     pub content_length: Option<u64>,
 }

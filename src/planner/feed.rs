@@ -1,0 +1,191 @@
+//! Reading the feed ahead: when the next page is asked for, how large it is, and
+//! which sequence each row is handed over with. Knows nothing of documents.
+
+use std::rc::Rc;
+
+use crate::error::{Failure, FailureKind};
+use crate::request::{Ask, FeedPage, FeedRow, Seq};
+
+/// Rows of the pages after the first. Each costs a round trip (in a browser two,
+/// its URL being new to the preflight cache), and none of them carries data.
+const PAGE_ROWS: u32 = 4_000;
+/// Most rows of the first page, which everything waits for.
+const FIRST_PAGE_ROWS: u32 = 1_000;
+/// How often a page is asked for again, until the replication's own retries rule.
+const MOST_TRIES: u32 = 3;
+
+#[derive(Debug, PartialEq)]
+enum State {
+    /// The next page may be asked for (again, not before this time).
+    Due(u64),
+    /// A page is on its way.
+    Asked,
+    /// An empty page came.
+    Ended,
+    /// It did not work.
+    Failed(Failure),
+}
+
+/// The feed's cursor.
+#[derive(Debug)]
+pub(super) struct Feed {
+    state: State,
+    since: Seq,
+    filtered: bool,
+    batch: u32,
+    /// The server is CouchDB and understands `seq_interval`.
+    intervals: bool,
+    /// Rows of all pages so far: batches are cut at multiples of `batch` of it.
+    total: u64,
+    asked_rows: u32,
+    short: bool,
+    pages: u32,
+    tries: u32,
+    pub(super) pending: Option<u64>,
+}
+
+impl Feed {
+    pub(super) fn new(since: Seq, filtered: bool, batch: u32) -> Self {
+        Self {
+            state: State::Due(0),
+            since,
+            filtered,
+            batch: batch.max(1),
+            intervals: false,
+            total: 0,
+            asked_rows: 0,
+            short: false,
+            pages: 0,
+            tries: 0,
+            pending: None,
+        }
+    }
+
+    pub(super) fn allow_intervals(&mut self) {
+        self.intervals = !self.filtered;
+    }
+
+    /// The next page, where it is due and so many more rows are welcome.
+    pub(super) fn ask(&mut self, welcome: usize, now: u64) -> Option<Ask> {
+        if self.state != State::Due(0) && !matches!(self.state, State::Due(at) if at <= now) {
+            return None;
+        }
+        if welcome == 0 {
+            return None;
+        }
+        let wanted = if self.pages == 0 {
+            FIRST_PAGE_ROWS
+        } else {
+            PAGE_ROWS
+        };
+        let (limit, seq_interval) = self.page_size(wanted.max(self.batch));
+        self.asked_rows = limit;
+        self.state = State::Asked;
+        Some(Ask::Feed {
+            since: self.since.clone(),
+            limit,
+            seq_interval,
+        })
+    }
+
+    /// CouchDB computes a sequence where the rows left of `limit` are a multiple
+    /// of `seq_interval` (fabric_view_changes). The limit is chosen so that the
+    /// last row of every batch gets one.
+    fn page_size(&self, wanted: u32) -> (u32, Option<u32>) {
+        if !self.intervals || self.batch < 2 || wanted < self.batch {
+            return (wanted, None);
+        }
+        let batch = u64::from(self.batch);
+        let to_batch_end = (batch - 1 + batch - self.total % batch) % batch;
+        (
+            wanted - wanted % self.batch + to_batch_end as u32,
+            Some(self.batch),
+        )
+    }
+
+    /// Takes a page; answers its rows, each with the sequence it is handed over
+    /// with, or what is wrong with it.
+    ///
+    /// A row whose sequence was left out gets the last one before it: the
+    /// checkpoint then never leads. The page's own `last_seq` is exact for the
+    /// last row of an unfiltered page only.
+    pub(super) fn page(&mut self, page: FeedPage) -> Vec<(FeedRow, Seq)> {
+        self.pages += 1;
+        self.tries = 0;
+        self.pending = page.pending;
+        if page.rows.is_empty() {
+            self.since = page.last_seq;
+            self.state = State::Ended;
+            return Vec::new();
+        }
+        let count = page.rows.len();
+        self.total += count as u64;
+        self.short = (count as u64) < u64::from(self.asked_rows);
+        let mut seq = self.since.clone();
+        let mut rows = Vec::with_capacity(count);
+        for (index, row) in page.rows.into_iter().enumerate() {
+            match &row.seq {
+                Some(own) => seq = Rc::clone(own),
+                None if index + 1 == count && !self.filtered && &*page.last_seq != "null" => {
+                    seq = Rc::clone(&page.last_seq);
+                }
+                None => {}
+            }
+            rows.push((row, Rc::clone(&seq)));
+        }
+        // A page whose every sequence is missing would be read again for ever.
+        self.state = if seq == self.since {
+            State::Failed(Failure::new(
+                FailureKind::BadShape,
+                "a feed page without sequences",
+            ))
+        } else {
+            State::Due(0)
+        };
+        self.since = seq;
+        rows
+    }
+
+    pub(super) fn failed(&mut self, failure: Failure, now: u64) {
+        self.tries += 1;
+        let again = !failure.is_final()
+            && (failure.kind == FailureKind::Network || failure.is_overload())
+            && self.tries < MOST_TRIES;
+        self.state = if again {
+            // The first repeat is at once: an idle connection that the server
+            // closed shows as a failed request.
+            let wait = failure
+                .retry_after
+                .unwrap_or(u64::from(self.tries - 1) * 300);
+            State::Due(now + wait)
+        } else {
+            State::Failed(failure)
+        };
+    }
+
+    /// When a repeat is due, if one waits.
+    pub(super) fn due_at(&self) -> Option<u64> {
+        match self.state {
+            State::Due(at) if at > 0 => Some(at),
+            _ => None,
+        }
+    }
+
+    /// An empty page came: where the feed ends.
+    pub(super) fn end(&self) -> Option<&Seq> {
+        (self.state == State::Ended).then_some(&self.since)
+    }
+
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        match &self.state {
+            State::Failed(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The last page was shorter than asked: stock, too, would get no more rows
+    /// at once.
+    pub(super) fn is_short(&self) -> bool {
+        self.short || self.end().is_some() || self.failure().is_some()
+    }
+}

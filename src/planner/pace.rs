@@ -1,0 +1,106 @@
+//! How many document requests may be in flight, and when the next one may leave:
+//! additive increase, multiplicative decrease. Knows nothing of what is asked.
+
+/// Where a run begins: enough to fill a link, few enough for a small server.
+const START: f64 = 4.0;
+/// First wait (ms) after an overloaded answer that names none; doubles each time.
+const OVERLOAD_WAIT_MS: u64 = 500;
+/// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
+/// own back-off is the better place to wait.
+const LONGEST_WAIT_MS: u64 = 60_000;
+
+/// The window of requests in flight.
+#[derive(Debug)]
+pub(super) struct Pace {
+    window: f64,
+    most: f64,
+    hold_until: Option<u64>,
+    overloads: u32,
+}
+
+impl Pace {
+    pub(super) fn new(most: u32) -> Self {
+        let most = f64::from(most.max(1));
+        Self {
+            window: START.min(most),
+            most,
+            hold_until: None,
+            overloads: 0,
+        }
+    }
+
+    /// Requests that may leave now, with so many in flight.
+    pub(super) fn room(&self, in_flight: usize, now: u64) -> usize {
+        if self.hold_until.is_some_and(|until| now < until) {
+            return 0;
+        }
+        (self.window as usize).saturating_sub(in_flight)
+    }
+
+    /// When a hold ends, if there is one.
+    pub(super) fn hold_until(&self, now: u64) -> Option<u64> {
+        self.hold_until.filter(|&until| now < until)
+    }
+
+    pub(super) fn succeeded(&mut self) {
+        self.overloads = 0;
+        self.window = (self.window + 1.0 / self.window).min(self.most);
+    }
+
+    /// The server asked for less. Answers when the request may be repeated.
+    pub(super) fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
+        // Answers to requests that left together are one sign, not several.
+        if self.hold_until.is_none_or(|until| now >= until) {
+            self.window = (self.window / 2.0).max(1.0);
+            self.overloads += 1;
+        }
+        let wait = retry_after
+            .unwrap_or(OVERLOAD_WAIT_MS << self.overloads.saturating_sub(1).min(6))
+            .min(LONGEST_WAIT_MS);
+        let until = now + wait;
+        self.hold_until = Some(self.hold_until.map_or(until, |held| held.max(until)));
+        until
+    }
+
+    /// A request stalled or failed: go on more carefully, without a pause.
+    pub(super) fn stumbled(&mut self) {
+        self.window = (self.window / 2.0).max(1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overloaded_server_gets_half_the_requests_after_the_time_it_named() {
+        let mut pace = Pace::new(6);
+        assert_eq!(pace.room(0, 0), 4);
+        assert_eq!(pace.overloaded(Some(2_000), 100), 2_100);
+        assert_eq!(pace.room(0, 2_099), 0);
+        assert_eq!(pace.room(0, 2_100), 2);
+    }
+
+    #[test]
+    fn answers_of_one_burst_halve_once() {
+        let mut pace = Pace::new(6);
+        for _ in 0..4 {
+            pace.overloaded(None, 0);
+        }
+        assert_eq!(pace.room(0, 500), 2);
+    }
+
+    #[test]
+    fn success_never_grows_beyond_the_bound() {
+        let mut pace = Pace::new(3);
+        for _ in 0..100 {
+            pace.succeeded();
+        }
+        assert_eq!(pace.room(0, 0), 3);
+    }
+
+    #[test]
+    fn a_hold_is_never_longer_than_a_minute() {
+        assert_eq!(Pace::new(1).overloaded(Some(3_600_000), 0), 60_000);
+    }
+}

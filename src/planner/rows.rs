@@ -1,0 +1,297 @@
+//! The rows of the feed between their page and the replicator: which are
+//! complete, where a batch is cut, and what was handed over. Knows nothing of
+//! requests.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::rc::Rc;
+
+use super::wants::{State, WantId, Wants};
+use crate::request::{Batch, Entry, FeedRow, RowHandle, Seq};
+
+/// Rows that are worth a batch of their own when the replicator is idle and the
+/// caller left the batches to us: it writes while the rest arrives.
+const EAGER_ROWS: usize = 200;
+
+#[derive(Debug)]
+struct Row {
+    row: FeedRow,
+    seq: Seq,
+    diff: Diff,
+    wants: Vec<WantId>,
+    open: usize,
+    /// An earlier row of this run had the same id.
+    repeated: bool,
+    /// Last of its page, with the page's `pending`.
+    page_end: Option<Option<u64>>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Diff {
+    Not,
+    Asked,
+    Done,
+    /// It failed; the replicator's own diff decides.
+    Unknown,
+}
+
+/// What the replicator wants, and what is known of the feed and the buffer.
+#[derive(Debug)]
+pub(super) struct Demand {
+    pub(super) limit: usize,
+    /// It is idle, and batches may be smaller than it asked.
+    pub(super) eager: bool,
+    /// Nothing more can come before something is taken.
+    pub(super) full: bool,
+    pub(super) most_bytes: u64,
+    /// The feed has no more rows at once.
+    pub(super) short: bool,
+}
+
+/// A row that was handed over: its revisions, and those that the target lacks.
+#[derive(Debug)]
+struct Known {
+    revs: Vec<Rc<str>>,
+    missing: Option<Vec<Rc<str>>>,
+}
+
+/// The queue of rows, and the tables of what was handed over.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    queue: VecDeque<Row>,
+    /// Index, over the whole run, of the first row in the queue.
+    first: u64,
+    undiffed: u64,
+    known: HashMap<Rc<str>, Known>,
+    handed: HashMap<(Rc<str>, Rc<str>), WantId>,
+    /// Hashes of the ids of the run. A collision costs a diff, nothing else.
+    seen: HashSet<u64>,
+    hasher: RandomState,
+}
+
+impl Rows {
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(super) fn push(&mut self, row: FeedRow, seq: Seq) {
+        let repeated = !self.seen.insert(self.hasher.hash_one(&*row.id));
+        self.queue.push_back(Row {
+            row,
+            seq,
+            diff: Diff::Not,
+            wants: Vec::new(),
+            open: 0,
+            repeated,
+            page_end: None,
+        });
+    }
+
+    pub(super) fn page_ends(&mut self, pending: Option<u64>) {
+        if let Some(row) = self.queue.back_mut() {
+            row.page_end = Some(pending);
+        }
+    }
+
+    fn at(&mut self, index: u64) -> Option<&mut Row> {
+        self.queue.get_mut(index.checked_sub(self.first)? as usize)
+    }
+
+    fn peek(&self, index: u64) -> &Row {
+        &self.queue[(index - self.first) as usize]
+    }
+
+    pub(super) fn revs(&self, index: u64) -> &[Rc<str>] {
+        &self.peek(index).row.revs
+    }
+
+    pub(super) fn handle(&self, index: u64) -> RowHandle {
+        self.peek(index).row.handle
+    }
+
+    /// The next rows that no diff was asked for, marked as asked.
+    pub(super) fn next_undiffed(&mut self, most: usize) -> Vec<u64> {
+        let end = self.first + self.queue.len() as u64;
+        let start = self.undiffed.max(self.first);
+        let stop = end.min(start.saturating_add(most as u64));
+        self.undiffed = stop;
+        for index in start..stop {
+            if let Some(row) = self.at(index) {
+                row.diff = Diff::Asked;
+            }
+        }
+        (start..stop).collect()
+    }
+
+    /// The target lacks these revisions of the row: they are wanted.
+    pub(super) fn diffed(&mut self, index: u64, missing: Vec<Rc<str>>, wants: &mut Wants) {
+        let Some(row) = self.at(index) else { return };
+        row.diff = Diff::Done;
+        row.open = missing.len();
+        for rev in missing {
+            let entry = Entry {
+                row: row.row.handle,
+                id: row.row.id.clone(),
+                rev,
+            };
+            row.wants.push(wants.add(entry, Some(index)));
+        }
+    }
+
+    pub(super) fn undiffable(&mut self, index: u64) {
+        if let Some(row) = self.at(index) {
+            row.diff = Diff::Unknown;
+        }
+    }
+
+    pub(super) fn settled(&mut self, index: u64) {
+        if let Some(row) = self.at(index) {
+            row.open -= 1;
+        }
+    }
+
+    /// The want belongs to the first row that is not complete, or to a row that
+    /// was handed over.
+    pub(super) fn waits_for(&self, want: WantId, wants: &Wants) -> bool {
+        let Some(row) = wants.get(want).map(|want| want.row) else {
+            return false;
+        };
+        let front = self.queue.iter().position(|row| !row.is_complete());
+        match (row, front) {
+            (None, _) => true,
+            (Some(index), Some(front)) => index <= self.first + front as u64,
+            (Some(_), None) => true,
+        }
+    }
+
+    pub(super) fn anything_handed(&self) -> bool {
+        !self.handed.is_empty()
+    }
+
+    /// Cuts a batch, where one is due.
+    pub(super) fn take(&mut self, demand: &Demand, wants: &Wants) -> Option<Batch> {
+        let (mut count, mut bytes, mut cut) = (0, 0, false);
+        for row in self.queue.iter().take(demand.limit) {
+            if !row.is_complete() {
+                break;
+            }
+            // A row that failed is a batch of its own: what came before it is
+            // written first.
+            let failed = row.wants.iter().any(|&want| {
+                wants
+                    .get(want)
+                    .is_some_and(|want| matches!(want.state, State::Failed(_)))
+            });
+            if failed {
+                count = count.max(1);
+                cut = true;
+                break;
+            }
+            let own: u64 = row
+                .wants
+                .iter()
+                .filter_map(|&want| wants.get(want))
+                .map(|want| want.bytes)
+                .sum();
+            if count > 0 && bytes + own > demand.most_bytes {
+                cut = true;
+                break;
+            }
+            bytes += own;
+            count += 1;
+        }
+        let due = cut
+            || count == demand.limit
+            || demand.full
+            || demand.short && count == self.queue.len()
+            || demand.eager && count >= EAGER_ROWS;
+        (due && count > 0).then(|| self.cut(count, wants))
+    }
+
+    fn cut(&mut self, count: usize, wants: &Wants) -> Batch {
+        let pending = self.pending_behind(count);
+        self.first += count as u64;
+        let taken: Vec<_> = self.queue.drain(..count).collect();
+        let last_seq = taken[count - 1].seq.clone();
+        let mut rows = Vec::with_capacity(count);
+        for row in taken {
+            rows.push((row.row.handle, row.seq.clone()));
+            self.hand_row(row, wants);
+        }
+        Batch {
+            rows,
+            last_seq,
+            pending,
+            end: false,
+        }
+    }
+
+    /// The server counts what lies behind a page; rows of the page that are not
+    /// in the batch lie behind it too.
+    fn pending_behind(&self, count: usize) -> Option<u64> {
+        let mut rest = self.queue.iter().skip(count - 1).enumerate();
+        let (behind, pending) =
+            rest.find_map(|(behind, row)| row.page_end.map(|pending| (behind as u64, pending)))?;
+        pending.map(|pending| pending + behind)
+    }
+
+    fn hand_row(&mut self, row: Row, wants: &Wants) {
+        let id = row.row.id;
+        let mut missing = Vec::with_capacity(row.wants.len());
+        for want in row.wants {
+            let Some(rev) = wants.get(want).map(|want| want.entry.rev.clone()) else {
+                continue;
+            };
+            missing.push(rev.clone());
+            self.handed.insert((id.clone(), rev), want);
+        }
+        // The diff of a repeated row was made before its document was written.
+        let missing = (row.diff == Diff::Done && !row.repeated).then_some(missing);
+        self.known.insert(
+            id,
+            Known {
+                revs: row.row.revs,
+                missing,
+            },
+        );
+    }
+
+    /// See [`Planner::take_diff`](super::Planner::take_diff).
+    pub(super) fn take_diff(&mut self, id: &str, revs: &[Rc<str>]) -> Option<Vec<Rc<str>>> {
+        let known = self.known.remove(id)?;
+        let mut missing = known.missing?;
+        if revs.iter().any(|rev| !known.revs.contains(rev)) {
+            return None;
+        }
+        missing.retain(|rev| revs.contains(rev));
+        Some(missing)
+    }
+
+    pub(super) fn hand(&mut self, id: Rc<str>, rev: Rc<str>, want: WantId) {
+        self.handed.insert((id, rev), want);
+    }
+
+    pub(super) fn handed(&self, id: &str, rev: &str) -> Option<WantId> {
+        self.handed.get(&(Rc::from(id), Rc::from(rev))).copied()
+    }
+
+    pub(super) fn forget(&mut self, id: &str, rev: &str) {
+        self.handed.remove(&(Rc::from(id), Rc::from(rev)));
+    }
+
+    /// Forgets what was handed over and not taken.
+    pub(super) fn drop_handed(&mut self) -> Vec<WantId> {
+        self.known.clear();
+        self.handed.drain().map(|(_, want)| want).collect()
+    }
+}
+
+impl Row {
+    fn is_complete(&self) -> bool {
+        matches!(self.diff, Diff::Done | Diff::Unknown) && self.open == 0
+    }
+}

@@ -1,0 +1,44 @@
+//! Figures of a run, for `sync.fastSync.stats`. Times are sums over requests,
+//! which overlap: they tell where the waiting was, not how long the run took.
+
+use serde::Serialize;
+
+/// Most ids that the statistics name.
+const MOST_NAMED: usize = 100;
+
+/// What the planner counted.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// Rows of the feed.
+    pub rows: u64,
+    /// Documents handed to the replicator.
+    pub docs: u64,
+    /// Requests that failed, of any kind.
+    pub failures: u64,
+    /// Requests for documents that were repeated.
+    pub retries: u64,
+    /// ms spent waiting for feed pages.
+    pub feed_ms: u64,
+    /// ms spent waiting for documents.
+    pub docs_ms: u64,
+    /// ms spent waiting for diffs.
+    pub diff_ms: u64,
+    /// Most bytes that were buffered at once, as measured and expected.
+    pub peak_buffer_bytes: u64,
+    /// Revisions that the source named and no longer had.
+    pub gone: u64,
+    /// The first of them, as `id@rev`.
+    pub gone_revisions: Vec<String>,
+    /// The server has no `_bulk_get`, or refused it: documents came one by one.
+    pub single_gets: bool,
+}
+
+impl Stats {
+    pub(crate) fn passed_over(&mut self, id: &str, rev: &str) {
+        self.gone += 1;
+        if self.gone_revisions.len() < MOST_NAMED {
+            self.gone_revisions.push(format!("{id}@{rev}"));
+        }
+    }
+}

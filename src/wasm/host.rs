@@ -1,0 +1,105 @@
+//! What the engine needs of its JS side, and the small conversions between the
+//! two. Which database a call reaches is the host's business.
+
+use std::rc::Rc;
+
+use js_sys::{Array, Function, JSON, JsString, Promise, Reflect};
+use wasm_bindgen::prelude::*;
+
+use crate::error::Failure;
+
+#[wasm_bindgen]
+extern "C" {
+    /// See `js/host.js`.
+    pub type Host;
+
+    /// A page of a local source's feed.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn feed(this: &Host, since: &JsValue, limit: u32) -> Result<Promise, JsValue>;
+
+    /// `revsDiff` of a local target.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn diff(this: &Host, revs: &JsValue) -> Result<Promise, JsValue>;
+
+    /// `bulkGet` of a local source.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn docs(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
+
+    /// The same of a remote source, one GET a document.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn single(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
+
+    /// A request through the user's own handle.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn through(this: &Host, path: &str, init: &JsValue) -> Result<Promise, JsValue>;
+
+    /// The text of a response; `tick` is called as bytes arrive.
+    #[wasm_bindgen(method, catch, js_name = readText)]
+    pub(super) fn read_text(
+        this: &Host,
+        response: &JsValue,
+        tick: &Function,
+    ) -> Result<Promise, JsValue>;
+
+    /// Counts a request: what it was for and the bytes of its answer.
+    #[wasm_bindgen(method)]
+    pub(super) fn count(this: &Host, what: &str, bytes: f64);
+
+    #[wasm_bindgen(js_name = setTimeout)]
+    pub(super) fn set_timeout(call: &Function, ms: f64) -> JsValue;
+
+    #[wasm_bindgen(js_name = clearTimeout)]
+    pub(super) fn clear_timeout(timer: &JsValue);
+
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn performance_now() -> f64;
+}
+
+/// ms on a clock that never goes back.
+pub(super) fn now() -> u64 {
+    performance_now() as u64
+}
+
+pub(super) fn get(value: &JsValue, name: &str) -> JsValue {
+    Reflect::get(value, &name.into()).unwrap_or(JsValue::UNDEFINED)
+}
+
+pub(super) fn set(object: &JsValue, name: &str, value: &JsValue) {
+    // Fails on frozen objects only; the engine made these itself.
+    let _ = Reflect::set(object, &name.into(), value);
+}
+
+/// JSON text of a sequence.
+pub(super) fn json_text(value: &JsValue) -> Rc<str> {
+    let text = JSON::stringify(value)
+        .ok()
+        .and_then(|text| text.as_string());
+    text.unwrap_or_else(|| "null".into()).into()
+}
+
+/// A string as a key of the planner. A JS string may hold lone surrogates, which
+/// Rust's cannot: such a key is the string's JSON text, behind a byte that no
+/// other key begins with.
+pub(super) fn key(value: &JsValue) -> Option<Rc<str>> {
+    let text = value.as_string()?;
+    if text.contains('\u{FFFD}') && !value.unchecked_ref::<JsString>().is_valid_utf16() {
+        return Some(format!("\0{}", json_text(value)).into());
+    }
+    Some(text.into())
+}
+
+/// What a promise of the engine rejects with.
+pub(super) fn rejection(failure: &Failure) -> JsValue {
+    let value = serde_wasm_bindgen::to_value(failure).unwrap_or(JsValue::UNDEFINED);
+    set(&value, "code", &failure.code().into());
+    value
+}
+
+/// The words of something that was thrown.
+pub(super) fn words(thrown: &JsValue) -> String {
+    let reason = [get(thrown, "reason"), get(thrown, "message")];
+    reason
+        .iter()
+        .find_map(JsValue::as_string)
+        .unwrap_or_else(|| format!("{thrown:?}"))
+}

@@ -1,0 +1,185 @@
+//! Requests to a CouchDB: through the platform's `fetch`, or through the user's
+//! handle where only that carries the right cookies or the user's own `fetch`.
+
+use gloo_net::http::Headers;
+use js_sys::{Function, Object, Promise};
+use serde::Deserialize;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{AbortSignal, RequestCredentials, RequestInit};
+
+use super::host::{Host, get, set, words};
+use crate::error::{Failure, FailureKind};
+
+#[wasm_bindgen]
+extern "C" {
+    /// The global one. gloo-net's own `send` calls the same, but panics on
+    /// rejections that are no `Error`.
+    #[wasm_bindgen(js_name = fetch)]
+    fn fetch(url: &str, init: &RequestInit) -> Promise;
+}
+
+/// Where a database is, and how it is reached.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Remote {
+    /// The database's URL with its final slash, without credentials.
+    base: String,
+    /// What stock would send, `Authorization` among them.
+    headers: Vec<(String, String)>,
+    /// Through the handle.
+    through: bool,
+}
+
+/// One request.
+pub(super) struct Call<'a> {
+    pub(super) path: &'a str,
+    /// JSON text; without it the request is a GET.
+    pub(super) body: Option<JsValue>,
+    pub(super) signal: &'a AbortSignal,
+    pub(super) tick: &'a Function,
+    pub(super) what: &'a str,
+}
+
+/// JSON that came, and how many bytes (UTF-16 units) its text had.
+pub(super) struct Json {
+    pub(super) value: JsValue,
+    pub(super) bytes: u64,
+}
+
+impl Remote {
+    /// Asks for JSON.
+    pub(super) async fn json(&self, host: &Host, call: Call<'_>) -> Result<Json, Failure> {
+        let response = self.send(host, &call).await?;
+        let status = get(&response, "status").as_f64().unwrap_or(0.0) as u16;
+        let text = host
+            .read_text(&response, call.tick)
+            .map(JsFuture::from)
+            .map_err(network)?;
+        let text = text.await.map_err(|thrown| Failure {
+            status,
+            ..network(thrown)
+        })?;
+        let bytes = get(&text, "length").as_f64().unwrap_or(0.0);
+        host.count(call.what, bytes);
+        let parsed = parse(&text);
+        if (200..300).contains(&status) {
+            let value = parsed.ok_or_else(|| Failure {
+                status,
+                ..Failure::new(
+                    FailureKind::BadJson,
+                    "the answer is no JSON, or was cut short",
+                )
+            })?;
+            return Ok(Json {
+                value,
+                bytes: bytes as u64,
+            });
+        }
+        Err(refusal(status, parsed, retry_after(&response)))
+    }
+
+    async fn send(&self, host: &Host, call: &Call<'_>) -> Result<JsValue, Failure> {
+        let headers = Headers::new();
+        headers.set("Accept", "application/json");
+        if call.body.is_some() {
+            // On a GET it would do nothing but force a preflight.
+            headers.set("Content-Type", "application/json");
+        }
+        let method = if call.body.is_some() { "POST" } else { "GET" };
+        let promise = if self.through {
+            let init = Object::new();
+            set(&init, "method", &method.into());
+            set(&init, "signal", call.signal);
+            // The handle puts its own credentials in.
+            set(&init, "headers", &headers.into_raw());
+            if let Some(body) = &call.body {
+                set(&init, "body", body);
+            }
+            host.through(call.path, &init).map_err(network)?
+        } else {
+            for (name, value) in &self.headers {
+                headers.append(name, value);
+            }
+            let init = RequestInit::new();
+            init.set_method(method);
+            init.set_credentials(RequestCredentials::Include);
+            init.set_signal(Some(call.signal));
+            init.set_headers(&headers.into_raw());
+            if let Some(body) = &call.body {
+                init.set_body(body);
+            }
+            fetch(&format!("{}{}", self.base, call.path), &init)
+        };
+        JsFuture::from(promise).await.map_err(network)
+    }
+}
+
+/// The host's own parser: bodies never pass through another one.
+fn parse(text: &JsValue) -> Option<JsValue> {
+    thread_local! {
+        static PARSE: Function = get(&get(&js_sys::global(), "JSON"), "parse").unchecked_into();
+    }
+    PARSE
+        .with(|parse| parse.call1(&JsValue::UNDEFINED, text))
+        .ok()
+}
+
+/// `fetch` rejected, or the body broke off.
+fn network(thrown: JsValue) -> Failure {
+    Failure::new(FailureKind::Network, words(&thrown))
+}
+
+/// A status that is no success. A 4xx without JSON is a proxy's word, not
+/// CouchDB's: it may be another one next time.
+fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Failure {
+    let error = body
+        .as_ref()
+        .and_then(|body| get(body, "error").as_string());
+    let Some(error) = error else {
+        let login = matches!(status, 401 | 403);
+        let overload = matches!(status, 408 | 413 | 429) || status >= 500;
+        let kind = if login || overload {
+            FailureKind::Status
+        } else {
+            FailureKind::BadJson
+        };
+        return Failure {
+            kind,
+            status,
+            retry_after,
+            reason: format!("status {status}"),
+        };
+    };
+    let reason = body
+        .and_then(|body| get(&body, "reason").as_string())
+        .unwrap_or_default();
+    let gone =
+        status == 404 && (reason.contains("Database does not exist") || reason == "no_db_file");
+    let absent = matches!(status, 400 | 404 | 405 | 406 | 415 | 501) && !gone;
+    let kind = if absent {
+        FailureKind::Absent
+    } else {
+        FailureKind::Status
+    };
+    Failure {
+        kind,
+        status,
+        retry_after,
+        reason: format!("{error}: {reason}"),
+    }
+}
+
+/// `Retry-After` in ms: seconds, or a date.
+fn retry_after(response: &JsValue) -> Option<u64> {
+    let headers = get(response, "headers");
+    let read: Function = get(&headers, "get").dyn_into().ok()?;
+    let text = read
+        .call1(&headers, &"retry-after".into())
+        .ok()?
+        .as_string()?;
+    if let Ok(seconds) = text.trim().parse::<f64>() {
+        return Some((seconds.max(0.0) * 1000.0) as u64);
+    }
+    let wait = js_sys::Date::parse(&text) - js_sys::Date::now();
+    wait.is_finite().then_some(wait.max(0.0) as u64)
+}
