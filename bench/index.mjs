@@ -1,0 +1,58 @@
+// `npm run bench`: stock, tuned stock and the plugin, measured side by side.
+//
+// Decides nothing but the order of things: options.mjs says what is measured, place.mjs against what, measure.mjs how, and
+// report.mjs what is made of it.
+import { existsSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { PLUGIN } from '../demo/pouch.mjs';
+import { Bench } from './measure.mjs';
+import { plan as planFor, USAGE, UsageError } from './options.mjs';
+import { Place, PlaceError } from './place.mjs';
+import { inALine, markdown, summary } from './report.mjs';
+
+/** @param {string[]} argv @returns {Promise<number>} the exit code */
+export async function main(argv) {
+  /** @type {Place | undefined} */
+  let place;
+  /** @type {Bench | undefined} */
+  let bench;
+  let stopped = false;
+  const stop = () => { stopped = true; };
+  process.once('SIGINT', stop); // a second one ends at once; databases then stay on the server
+  try {
+    const plan = planFor(argv);
+    if (!plan) {
+      console.log(USAGE);
+      return 0;
+    }
+    if (plan.runners.includes('fast') && !existsSync(plan.plugin ?? PLUGIN)) {
+      throw new UsageError(plan.plugin ? `--plugin: there is no ${plan.plugin}` : 'the plugin is not built (npm run build); --only stock,tuned measures without it');
+    }
+    place = await Place.open();
+    bench = new Bench(place, plan, (run) => console.error(inALine(run)));
+    console.error(`${place.name}, Node ${process.versions.node}, ${plan.rows.length} rows of ${plan.rounds} rounds`);
+    const results = [];
+    for (const row of plan.rows) {
+      if (stopped) break;
+      console.error(`\n${row.dir} ${row.docs} ${row.set}, ${row.rtt} ms, ${row.on}`);
+      results.push(await bench.measure(row));
+    }
+    console.log(`\nAgainst ${place.name}, medians of ${plan.rounds}:\n\n${markdown(results)}`);
+    if (plan.json) {
+      const about = { server: place.name, node: process.versions.node, when: new Date().toISOString(), rounds: plan.rounds };
+      await writeFile(plan.json, JSON.stringify({ about, rows: results.map((result) => ({ ...summary(result), runs: result.runs })) }, null, 1));
+    }
+    return results.every(({ runs }) => runs.every(({ equal, error }) => equal && !error)) ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof PlaceError)) throw error;
+    console.error(error.message);
+    return 2;
+  } finally {
+    process.off('SIGINT', stop);
+    for (const file of await bench?.files() ?? []) await rm(file, { force: true });
+    await place?.close();
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
