@@ -108,7 +108,7 @@ export class Place {
 
   /** Refuses to measure a browser against a server that does not let pages of other origins in. */
   async checkCors() {
-    const response = await fetch(this.url, { method: 'OPTIONS', headers: { origin: 'http://127.0.0.1:1', 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' } });
+    const response = await fetch(this.url.origin, { method: 'OPTIONS', headers: { origin: 'http://127.0.0.1:1', 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' } });
     if (!response.headers.get('access-control-allow-origin')) {
       throw new PlaceError('the server has CORS switched off, which Chromium needs: [chttpd] enable_cors = true, [cors] origins = *, credentials = true, headers = accept, authorization, content-type, origin, referer');
     }

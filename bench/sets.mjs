@@ -38,7 +38,7 @@ async function mixedAttachments(docs) {
   const text = Buffer.from(await realText());
   return range(docs).map((i) => {
     const files = range(i % 40 < 13 ? 2 : 1).map((n) => {
-      const size = 300 + ((i * 7919 + n * 104_729) % 27_700);
+      const size = 300 + ((i * 7919 + n * 104_729) % 27_900);
       return (i + n) % 2 ? { size, type: 'image/jpeg' } : { size, type: 'text/plain', bytes: text.subarray((i * 8191) % (text.length - size)).subarray(0, size) };
     });
     return withAttachments(`file-${digits(i)}`, files);
