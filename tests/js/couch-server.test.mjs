@@ -4,8 +4,8 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { request as httpRequest } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { exchange } from './support/couch/exchange.mjs';
 import { startCouch } from './support/couch/index.mjs';
 
 const recorded = JSON.parse(readFileSync(new URL('../fixtures/couchdb-3.5.2.json', import.meta.url), 'utf8'));
@@ -14,28 +14,6 @@ const recorded = JSON.parse(readFileSync(new URL('../fixtures/couchdb-3.5.2.json
 const LIMITS = { 'document-too-large': { maxDocumentSize: 150 }, 'request-too-large': { maxRequestSize: 1000 } };
 // Which shard the real server drew rows from, where the rows that it showed do not tell.
 const DRAWN = { 'changes-selector': [0, 0, 0, 0, 1, 1, 1, 1] };
-
-/**
- * @param {string} base
- * @param {any} request
- * @returns {Promise<{ status: number, headers: Record<string, any>, body: Buffer }>}
- */
-function exchange(base, { method, path, headers, body, bodyBase64 }) {
-  const bytes = bodyBase64 ? Buffer.from(bodyBase64, 'base64') : Buffer.from(body ?? '');
-  return new Promise((resolve, reject) => {
-    const req = httpRequest(base + path, {
-      method, headers: { ...headers, ...(bytes.length > 0 ? { 'content-length': bytes.length } : {}) },
-    }, (res) => {
-      /** @type {Buffer[]} */
-      const chunks = [];
-      res.on('data', (chunk) => chunks.push(chunk));
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }));
-      res.on('error', reject);
-    });
-    req.on('error', reject);
-    req.end(bytes);
-  });
-}
 
 /** Opaque seqs lose what is behind the number. @param {string} text */
 const withoutSeqs = (text) => text.replace(/"(\d+)-g1AAA[^"]*"/g, '"$1-"');

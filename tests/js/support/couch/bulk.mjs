@@ -4,7 +4,7 @@
 import { badRequest, CouchError } from './errors.mjs';
 import { commonAncestor, documentFromJson, documentToJson, validateDocId } from './document.mjs';
 import { bulkGetMultipart } from './multipart.mjs';
-import { parseRev, parseRevs } from './revs.mjs';
+import { compareRevs, parseRev, parseRevs } from './revs.mjs';
 import { updateInteractively, updateReplicated } from './writes.mjs';
 
 /**
@@ -114,7 +114,11 @@ export function revsDiff(db, request) {
   for (const [id, list] of Object.entries(request.jsonObject())) {
     const revs = parseRevs(list);
     const tree = db.docs.get(id)?.tree;
-    const missing = revs.filter(({ rev }) => !tree?.get(rev));
+    // A revision asked for twice is found once: the second time it counts as missing.
+    const found = new Set();
+    const missing = revs.filter(({ rev }) => !tree?.get(rev) || found.has(rev) || !found.add(rev));
+    // Looked up in a tree they come back sorted, otherwise as they were asked.
+    if (tree) missing.sort(compareRevs);
     if (missing.length === 0) continue;
     const newest = Math.max(...missing.map(({ pos }) => pos));
     const ancestors = (tree?.ranked() ?? []).filter(({ pos }) => pos < newest).map(({ rev }) => rev);

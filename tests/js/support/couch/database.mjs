@@ -52,6 +52,8 @@ export class Database {
     this.onRequest = null;
     /** @type {{ matches: (id: string) => boolean, times: number } | null} */
     this.lagging = null;
+    /** Shards that have read the validation functions; see writes.mjs. @type {Set<number>} */
+    this.settledShards = new Set();
     this.events = new EventEmitter().setMaxListeners(0);
     this.deleted = false;
   }
@@ -216,9 +218,16 @@ export class Database {
     for (const { tree } of this.docs.values()) tree.compact();
   }
 
-  /** @param {number} limit */
+  /** A setting counts as an update of every shard. @param {number} limit */
   setRevsLimit(limit) {
     this.revsLimit = limit;
+    this.seqs = this.seqs.map((seq) => seq + 1);
+  }
+
+  /** @param {object} security */
+  setSecurity(security) {
+    this.security = /** @type {typeof CLOSED} */ (security);
+    this.seqs = this.seqs.map((seq) => seq + 1);
   }
 
   /** Ends the feeds that wait on it. */

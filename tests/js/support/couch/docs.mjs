@@ -6,7 +6,7 @@ import { livingWinner } from './database.mjs';
 import { documentFromJson, documentToJson, validateDocId } from './document.mjs';
 import { badRequest, CouchError, methodNotAllowed, notFound } from './errors.mjs';
 import { documentMultipart, openRevsMultipart, parseMultipart } from './multipart.mjs';
-import { parseRev, parseRevs } from './revs.mjs';
+import { compareRevs, parseRev, parseRevs } from './revs.mjs';
 import { putLocal, updateInteractively, updateReplicated } from './writes.mjs';
 import { viewFor } from './bulk.mjs';
 
@@ -100,6 +100,8 @@ function readRevisions(db, request, id, ancestors, r) {
   const revs = query.open_revs === 'all' ? 'all' : parseRevs(JSON.parse(query.open_revs));
   const found = db.openRevs(id, revs, { latest: query.latest === 'true', r });
   if (revs === 'all' && found.length === 0) throw notFound('missing');
+  // Unlike `_bulk_get`, this one sorts: found revisions by history, then the missing ones.
+  found.sort(compareFound);
   const shown = found.map((node) => ({
     node, view: typeof node === 'string' ? {} : viewFor(db, query, node, ancestors),
   }));
@@ -107,6 +109,14 @@ function readRevisions(db, request, id, ancestors, r) {
   const body = shown.map(({ node, view }) =>
     (typeof node === 'string' ? { missing: node } : { ok: documentToJson(id, node, view) }));
   return { status: 200, headers: {}, chunked: true, body };
+}
+
+/** @param {import('./tree.mjs').Node | string} a @param {import('./tree.mjs').Node | string} b */
+function compareFound(a, b) {
+  if (typeof a === 'string' || typeof b === 'string') {
+    return Number(typeof a === 'string') - Number(typeof b === 'string');
+  }
+  return compareRevs(a, b);
 }
 
 /** @param {Request} request @param {string} id @param {number | undefined} maxSize */

@@ -20,6 +20,7 @@ export class Request {
    */
   constructor(req, body, origin) {
     const [path, search = ''] = (req.url ?? '/').split(/\?(.*)/s);
+    this.url = req.url ?? '/';
     this.method = req.method === 'HEAD' ? 'GET' : /** @type {string} */ (req.method);
     this.path = path;
     this.segments = path.split('/').slice(1).filter((part, i, all) => part !== '' || i < all.length - 1).map(unquote);

@@ -99,7 +99,7 @@ const ENDPOINTS = {
     GET: (db) => ok(db.security),
     PUT: (db, request) => {
       requireServerAdmin(request.user);
-      db.security = request.json();
+      db.setSecurity(request.json());
       return ok({ ok: true });
     },
   },
@@ -128,6 +128,10 @@ function inDatabase(db, request, path) {
     const handler = endpoint[/** @type {'GET'} */ (request.method)];
     if (handler) return handler(db, request);
     throw methodNotAllowed(Object.keys(endpoint).join(','));
+  }
+  if (request.method === 'GET' && first.startsWith('_design/')) {
+    const [, before, after] = /^(.*?)_design%2F(.*)$/i.exec(request.url) ?? [];
+    return { status: 301, headers: { Location: `${request.origin}${before}_design/${after}` }, body: '' };
   }
   if (request.method !== 'GET') requireWritable(db);
   // Design and local documents may be written with a bare slash.

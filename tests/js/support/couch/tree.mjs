@@ -26,13 +26,15 @@ export class RevTree {
   }
 
   /**
-   * Adds a path whose newest revision is not in the tree yet. A root of the tree that lies on
-   * the path gains the path's older part: so a stemmed branch finds its trunk again.
+   * Merges a path. A root of the tree that lies on the path gains the path's older part: so a
+   * stemmed branch finds its trunk again. A revision that has a value keeps it.
    * @param {Path} path
    * @param {Value} value of the newest revision
+   * @returns {boolean} whether that changed the tree
    */
   add({ start, ids }, value) {
     this.sortedLeaves = null;
+    let changed = false;
     /** @type {Node | null} */
     let child = null;
     for (let i = 0; i < ids.length; i += 1) {
@@ -41,18 +43,24 @@ export class RevTree {
       let node = this.nodes.get(rev);
       const known = node !== undefined;
       if (!node) {
-        node = { rev, pos, id: ids[i], parent: null, children: null, value: i === 0 ? value : undefined };
+        node = { rev, pos, id: ids[i], parent: null, children: null, value: undefined };
         this.nodes.set(rev, node);
+        changed = true;
       }
-      if (child && child.parent === null) {
+      if (i === 0 && !node.value) {
+        node.value = value;
+        changed = true;
+      }
+      if (child) {
         child.parent = node;
         (node.children ??= []).push(child);
         node.children.sort((a, b) => compareRevIds(a.id, b.id));
+        changed = true;
       }
-      // Above a node that has a parent the tree knows the history already.
-      if (known && node.parent) return;
-      child = node;
+      // Where the tree goes on, it is followed up to its root, which the path may lead further.
+      child = known && node.parent ? null : node;
     }
+    return changed;
   }
 
   roots() {

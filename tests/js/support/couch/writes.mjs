@@ -57,6 +57,7 @@ export function updateInteractively(db, docs, user) {
       rows.set(doc, doc.id.startsWith('_local/') ? putLocal(db, doc) : writeEdit(db, doc));
     }
   }
+  settle(db, docs);
   db.events.emit('update');
   return docs.map((doc) => /** @type {Row} */ (rows.get(doc)));
 }
@@ -139,8 +140,9 @@ export function updateReplicated(db, docs, user) {
   const functions = validators(db);
   /** @type {Row[]} */
   const rows = [];
+  const checked = shardsToCheck(db, functions, docs);
   const accepted = buckets(docs).map((bucket) => {
-    if (bucket[0].id.startsWith('_local/')) return bucket;
+    if (bucket[0].id.startsWith('_local/') || !checked.has(db.shardOf(bucket[0].id))) return bucket;
     return newLeaves(db, bucket).filter((doc) => {
       const before = nearestAncestor(db.docs.get(doc.id)?.tree, doc.revs);
       doc.atts = resolveStubs(doc.id, doc.atts, before?.value?.atts ?? []);
@@ -149,44 +151,85 @@ export function updateReplicated(db, docs, user) {
       return !error;
     });
   });
-  for (const bucket of accepted) {
-    if (bucket.length === 0) continue;
-    if (bucket[0].id.startsWith('_local/')) {
-      bucket.forEach((doc) => putLocal(db, doc));
-      continue;
-    }
-    const stored = db.docs.get(bucket[0].id) ?? db.create(bucket[0].id);
-    for (const doc of bucket) stored.tree.add(doc.revs, valueOf(doc));
-    stored.tree.stem(db.revsLimit);
-    db.touch(stored);
-  }
+  for (const bucket of accepted) mergeBucket(db, bucket);
+  settle(db, docs);
   db.events.emit('update');
   return rows;
+}
+
+/**
+ * @param {Database} db
+ * @param {Incoming[]} bucket documents of one id
+ */
+function mergeBucket(db, bucket) {
+  if (bucket.length === 0) return;
+  if (bucket[0].id.startsWith('_local/')) {
+    bucket.forEach((doc) => putLocal(db, doc));
+    return;
+  }
+  const stored = db.docs.get(bucket[0].id) ?? db.create(bucket[0].id);
+  const before = snapshot(stored.tree);
+  const changes = bucket.map((doc) => stored.tree.add(doc.revs, valueOf(doc)));
+  if (!changes.includes(true)) return;
+  stored.tree.stem(db.revsLimit);
+  // What was stemmed off again is no change, and moves nothing in the feed.
+  const isSame = before.size === stored.tree.nodes.size
+    && [...stored.tree.nodes].every(([rev, { value }]) => before.has(rev) && before.get(rev) === value);
+  if (!isSame) db.touch(stored);
+}
+
+/** @param {import('./tree.mjs').RevTree} tree */
+const snapshot = (tree) => new Map([...tree.nodes].map(([rev, { value }]) => [rev, value]));
+
+/**
+ * CouchDB looks at the old trees before a replicated write only where it has to: in shards that
+ * have validation functions or have not read them yet, and for design documents and attachments.
+ * Elsewhere a revision whose body was missing is filled in; where it looks, such a one is ignored.
+ * @param {Database} db
+ * @param {Function[]} functions
+ * @param {Incoming[]} docs
+ */
+function shardsToCheck(db, functions, docs) {
+  const needs = docs.filter(({ id, atts }) =>
+    functions.length > 0 || atts.length > 0 || id.startsWith('_design/') || !db.settledShards.has(db.shardOf(id)));
+  return new Set(needs.map(({ id }) => db.shardOf(id)));
+}
+
+/** @param {Database} db @param {Incoming[]} docs that were validated */
+function settle(db, docs) {
+  for (const { id } of docs) if (!/^_(design|local)\//.test(id)) db.settledShards.add(db.shardOf(id));
+  // A new design document makes every shard read them all again.
+  if (docs.some(({ id }) => id.startsWith('_design/'))) db.settledShards.clear();
 }
 
 /** @param {Incoming} doc */
 const revOf = (doc) => `${doc.revs.start}-${doc.revs.ids[0]}`;
 
 /**
- * Those of one id's documents that add a leaf: not known yet, and no ancestor of another one.
- * CouchDB takes the rest for done.
+ * Those of one id's documents that add a leaf to its tree: not known yet, and no ancestor of
+ * another one. CouchDB takes the rest for done.
  * @param {Database} db
  * @param {Incoming[]} bucket
  */
 function newLeaves(db, bucket) {
   const tree = db.docs.get(bucket[0].id)?.tree;
-  if (bucket.length === 1) return tree?.get(revOf(bucket[0])) ? [] : bucket;
-  const covered = new Set();
-  for (const { revs } of bucket) {
-    for (let i = 1; i < revs.ids.length; i += 1) covered.add(`${revs.start - i}-${revs.ids[i]}`);
-  }
+  if (!tree) return bucket;
+  const covered = new Set(bucket.flatMap((doc) => olderThan(doc.revs)));
   return bucket.filter((doc) => {
-    const rev = revOf(doc);
-    if (covered.has(rev) || tree?.get(rev)) return false;
-    covered.add(rev);
-    return true;
+    const node = tree.get(revOf(doc));
+    if (!node) return !covered.has(revOf(doc));
+    if (!node.children) return false;
+    // An inner revision counts as new while its path leads its stemmed branch back to another one.
+    let root = node;
+    while (root.parent) root = root.parent;
+    const beyond = olderThan(doc.revs).slice(node.pos - root.pos);
+    const others = new Set(bucket.flatMap((other) => (other === doc ? [] : [revOf(other), ...olderThan(other.revs)])));
+    return beyond.some((older) => tree.get(older) || others.has(older));
   });
 }
+
+/** @param {import('./tree.mjs').Path} path @returns {string[]} */
+const olderThan = ({ start, ids }) => ids.slice(1).map((id, i) => `${start - i - 1}-${id}`);
 
 /**
  * @param {import('./tree.mjs').RevTree | undefined} tree

@@ -1,0 +1,26 @@
+// One bare HTTP exchange on a connection of its own: no client's defaults, decoding or reuse
+// between a test and what a server said.
+
+import { request as httpRequest } from 'node:http';
+
+/**
+ * @param {string} base
+ * @param {any} request
+ * @returns {Promise<{ status: number, headers: Record<string, any>, body: Buffer }>}
+ */
+export function exchange(base, { method, path, headers, body, bodyBase64 }) {
+  const bytes = bodyBase64 ? Buffer.from(bodyBase64, 'base64') : Buffer.from(body ?? '');
+  return new Promise((resolve, reject) => {
+    const req = httpRequest(base + path, {
+      agent: false, method, headers: { ...headers, ...(bytes.length > 0 ? { 'content-length': bytes.length } : {}) },
+    }, (res) => {
+      /** @type {Buffer[]} */
+      const chunks = [];
+      res.on('data', (chunk) => chunks.push(chunk));
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }));
+      res.on('error', reject);
+    });
+    req.on('error', reject);
+    req.end(bytes);
+  });
+}
