@@ -11,9 +11,9 @@ import path from 'node:path';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { PLUGIN } from '../demo/pouch.mjs';
+import { findChromium } from '../scripts/lib/setup.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'];
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'];
 const PAGE = `<!doctype html><meta charset="utf-8"><title>bench</title><link rel="icon" href="data:,">
 <script src="/node_modules/pouchdb/dist/pouchdb.min.js"></script>
@@ -22,8 +22,8 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>bench</title><link rel
 
 /** @param {{on: string, documents: string, plugin?: string, patience: number}} options @returns {Promise<import('./node.mjs').Runner>} */
 export async function chromiumRunner({ on, documents, plugin = PLUGIN, patience }) {
-  const executablePath = process.env.CHROMIUM ?? PLACES.find((place) => existsSync(place));
-  if (!executablePath) throw new Error('no Chromium was found: install it, or name it by CHROMIUM=/path/to/chromium');
+  const executablePath = await findChromium();
+  if (!executablePath) throw new Error('no Chromium was found');
   const puppeteer = await import('puppeteer-core');
   const folder = path.dirname(path.resolve(plugin));
   const site = createServer((request, response) => serve(request, response, { documents, folder }));

@@ -22,7 +22,7 @@ const AT_ONCE = 50;
 export async function describe(db) {
   const { results } = await db.changes({ since: 0, style: 'all_docs', include_docs: true });
   /** @type {Description} */
-  const description = Object.create(null); // a document may be called __proto__
+  const description = Object.create(null); // a document may be called constructor
   for (let at = 0; at < results.length; at += AT_ONCE) {
     await Promise.all(results.slice(at, at + AT_ONCE).map(async (/** @type {any} */ row) => {
       const answers = await db.get(row.id, { open_revs: row.changes.map((/** @type {any} */ c) => c.rev), revs: true, attachments: true });
@@ -59,11 +59,11 @@ export function differences(expected, found) {
   /** @type {Difference[]} */
   const all = [];
   for (const [id, a] of Object.entries(expected)) {
-    const b = found[id];
-    if (!b) {
+    if (!Object.hasOwn(found, id)) {
       all.push({ id, kind: 'missing' });
       continue;
     }
+    const b = found[id];
     if (a.winner !== b.winner || a.deleted !== b.deleted) all.push({ id, kind: 'winner', expected: a.winner, found: b.winner });
     const [revsA, revsB] = [Object.keys(a.leaves).sort(), Object.keys(b.leaves).sort()];
     if (revsA.join() !== revsB.join()) {
@@ -76,7 +76,7 @@ export function differences(expected, found) {
       else if (x.attachments !== y.attachments) all.push({ id, rev, kind: 'attachments', losing: rev !== a.winner });
     }
   }
-  for (const id of Object.keys(found)) if (!(id in expected)) all.push({ id, kind: 'extra' });
+  for (const id of Object.keys(found)) if (!Object.hasOwn(expected, id)) all.push({ id, kind: 'extra' });
   return all;
 }
 
