@@ -1,7 +1,7 @@
 // One bare HTTP exchange on a connection of its own: no client's defaults, decoding or reuse
 // between a test and what a server said.
 
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 
 /**
  * @param {string} base
@@ -10,9 +10,11 @@ import { request as httpRequest } from 'node:http';
  */
 export function exchange(base, { method, path, headers, body, bodyBase64 }) {
   const bytes = bodyBase64 ? Buffer.from(bodyBase64, 'base64') : Buffer.from(body ?? '');
-  return new Promise((resolve, reject) => {
+  // Kept alive for the server's eyes, so that it does not announce that it closes; then dropped.
+  const agent = new Agent({ keepAlive: true });
+  return /** @type {Promise<any>} */ (new Promise((resolve, reject) => {
     const req = httpRequest(base + path, {
-      agent: false, method, headers: { ...headers, ...(bytes.length > 0 ? { 'content-length': bytes.length } : {}) },
+      agent, method, headers: { ...headers, ...(bytes.length > 0 ? { 'content-length': bytes.length } : {}) },
     }, (res) => {
       /** @type {Buffer[]} */
       const chunks = [];
@@ -22,5 +24,5 @@ export function exchange(base, { method, path, headers, body, bodyBase64 }) {
     });
     req.on('error', reject);
     req.end(bytes);
-  });
+  })).finally(() => agent.destroy());
 }
