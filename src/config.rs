@@ -23,6 +23,8 @@ pub struct Config {
     /// The feed goes through a filter, a selector, a view or a list of ids:
     /// its `last_seq` may lie beyond rows that were not sent, and is not used.
     pub filtered: bool,
+    /// The feed is read; without it, only documents asked for on demand.
+    pub read_ahead: bool,
     /// Most document requests in flight.
     pub max_concurrency: u32,
     /// Most bytes of documents read ahead and not yet taken, in flight included.
@@ -44,6 +46,7 @@ impl Default for Config {
             target_remote: false,
             source_local: false,
             filtered: false,
+            read_ahead: true,
             max_concurrency: 6,
             max_buffer_bytes: 32 << 20,
             max_rows_ahead: 10_000,

@@ -45,6 +45,9 @@ const DIFF_TRIES: u32 = 3;
 /// updated, or the answer may have been a proxy's.
 const PROBE_AGAIN_MS: u64 = 600_000;
 
+/// GETs that count as one request where documents come one by one.
+const SINGLE_GETS: usize = 6;
+
 /// A request on its way.
 #[derive(Debug)]
 enum Flight {
@@ -385,14 +388,16 @@ impl Planner {
         self.rows.hand(id, rev, want);
     }
 
-    /// What the replicator handed over and never asked for (it was cancelled, or
-    /// the target turned out to have it).
-    pub fn drop_handed(&mut self) {
-        for want in self.rows.drop_handed() {
-            if let Some(want) = self.wants.remove(want) {
-                self.events
-                    .extend(want.docs.iter().map(|doc| Event::DropDoc(doc.handle)));
-            }
+    /// A revision that was handed over is not going to be asked for: the target
+    /// turned out to have it.
+    pub fn drop_handed(&mut self, id: &str, rev: &str) {
+        let Some(want) = self.rows.handed(id, rev) else {
+            return;
+        };
+        self.rows.forget(id, rev);
+        if let Some(want) = self.wants.remove(want) {
+            self.events
+                .extend(want.docs.iter().map(|doc| Event::DropDoc(doc.handle)));
         }
     }
 
@@ -423,6 +428,9 @@ impl Planner {
     }
 
     fn poll_feed(&mut self, now: u64) -> Option<Request> {
+        if !self.config.read_ahead {
+            return None;
+        }
         let welcome = (self.config.max_rows_ahead as usize).saturating_sub(self.rows.len());
         let ask = self.feed.ask(welcome, now)?;
         Some(self.launch(Flight::Feed, ask, now))
@@ -463,7 +471,9 @@ impl Planner {
         if room == 0 {
             return None;
         }
-        let slice = self.wants.next_slice(room, now)?;
+        let single = self.single_until.is_some_and(|until| now < until);
+        let most = if single { SINGLE_GETS } else { batch::MOST };
+        let slice = self.wants.next_slice(room, most, now)?;
         let over = self.buffered() + slice.bytes > self.config.max_buffer_bytes;
         // Beyond the bound only what somebody waits for, one request at a time:
         // a single document is the unit that cannot be divided.
@@ -474,7 +484,6 @@ impl Planner {
             return None;
         }
         self.wants.sent(&slice);
-        let single = self.single_until.is_some_and(|until| now < until);
         let params = params(slice.depth, slice.first_generation, self.couch, single);
         let flight = Flight::Docs {
             ids: slice.ids,

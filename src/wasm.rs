@@ -83,6 +83,14 @@ impl Engine {
         driver::take_docs(&self.driver, entries)
     }
 
+    /// A revision that was handed over is not going to be asked for.
+    pub fn drop(&self, id: JsValue, rev: &str) {
+        if let Some(id) = host::key(&id) {
+            self.driver.borrow_mut().planner.drop_handed(&id, rev);
+            driver::pump(&self.driver);
+        }
+    }
+
     /// The replicator wrote what it took.
     pub fn written(&self) {
         self.driver.borrow_mut().planner.handle_written();

@@ -282,12 +282,6 @@ impl Rows {
     pub(super) fn forget(&mut self, id: &str, rev: &str) {
         self.handed.remove(&(Rc::from(id), Rc::from(rev)));
     }
-
-    /// Forgets what was handed over and not taken.
-    pub(super) fn drop_handed(&mut self) -> Vec<WantId> {
-        self.known.clear();
-        self.handed.drain().map(|(_, want)| want).collect()
-    }
 }
 
 impl Row {

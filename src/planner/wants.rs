@@ -44,8 +44,8 @@ pub(super) struct Want {
     tries: u8,
 }
 
-/// Entries that failed together and are repeated together, in requests of at
-/// most `most`.
+/// Entries that failed together and are repeated together, in requests of at most
+/// `most`.
 #[derive(Debug)]
 struct Retry {
     ids: Vec<WantId>,
@@ -134,14 +134,14 @@ impl Wants {
     /// The entries of the next request: repeats first, then what somebody waits
     /// for, then second asks, then the feed's order. Answers also how many bytes
     /// are expected and whether somebody waits for it.
-    pub(super) fn next_slice(&mut self, room: usize, now: u64) -> Option<Slice> {
+    pub(super) fn next_slice(&mut self, room: usize, most: usize, now: u64) -> Option<Slice> {
         while let Some(at) = self
             .retries
             .iter()
             .position(|retry| retry.not_before <= now)
         {
             let retry = &mut self.retries[at];
-            let take = retry.most.min(retry.ids.len());
+            let take = retry.most.min(most).min(retry.ids.len());
             let ids: Vec<_> = retry.ids.drain(..take).collect();
             let depth = retry.depth;
             if retry.ids.is_empty() {
@@ -166,7 +166,7 @@ impl Wants {
             } else {
                 &self.sizes
             };
-            let count = sizes.slice(queued, room);
+            let count = sizes.slice(queued, room).min(most);
             let queue = self.queue(depth, urgent);
             let ids: Vec<_> = queue.iter().take(count).copied().collect();
             return self.slice(ids, depth);

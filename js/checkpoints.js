@@ -1,0 +1,131 @@
+// The `_local` documents of a remote database, written behind: stock's replicator
+// gets its answer at once while more is to come, and waits for the last. What may
+// be written when is the engine's decision (src/checkpoint.rs).
+import { Checkpoint } from '../pkg/engine.js';
+
+export class Checkpoints {
+  /**
+   * @param {import('./remote.js').Remote} remote
+   * @param {(id: string) => boolean} mayLag more rows are to come for that replication
+   */
+  constructor(remote, mayLag) {
+    this.remote = remote;
+    this.mayLag = mayLag;
+    /** @type {Map<string, Behind>} */
+    this.documents = new Map();
+  }
+
+  /** @param {string} id */
+  of(id) {
+    let behind = this.documents.get(id);
+    if (!behind) this.documents.set(id, (behind = new Behind(this.remote, id)));
+    return behind;
+  }
+
+  /**
+   * Stock is about to ask for it: ask now.
+   * @param {string} id
+   */
+  ahead(id) {
+    this.of(id).read().catch(() => {});
+  }
+
+  /** @param {string} id */
+  async get(id) {
+    const behind = this.of(id);
+    if (!this.mayLag(id)) await behind.settled();
+    return behind.get();
+  }
+
+  /** @param {any} doc */
+  async put(doc) {
+    const behind = this.of(doc._id);
+    const answer = behind.put(doc);
+    if (!this.mayLag(doc._id)) await behind.settled();
+    return answer;
+  }
+
+  /** A replication begins (again): what another client wrote meanwhile counts. */
+  async forget() {
+    await Promise.all([...this.documents.values()].map((behind) => behind.settled().catch(() => {})));
+    this.documents.clear();
+  }
+}
+
+/** One document. */
+class Behind {
+  /** @param {import('./remote.js').Remote} remote @param {string} id */
+  constructor(remote, id) {
+    this.remote = remote;
+    this.id = id;
+    this.checkpoint = new Checkpoint();
+    /** What stock wrote last, if anything. @type {any} */
+    this.newest = undefined;
+    /** @type {string | undefined} */
+    this.rev = undefined;
+    /** @type {any} */
+    this.error = undefined;
+    /** @type {Promise<any> | undefined} */
+    this.reading = undefined;
+    /** @type {Promise<void> | undefined} */
+    this.writing = undefined;
+  }
+
+  /** As the server has it, asked for once. */
+  read() {
+    this.reading ??= this.remote.getLocal(this.id);
+    return this.reading;
+  }
+
+  async get() {
+    this.raise();
+    if (this.newest) return structuredClone(this.newest);
+    try {
+      return structuredClone(await this.read());
+    } catch (error) {
+      // Not found is worth knowing; anything else may be better the next time.
+      if (/** @type {any} */ (error)?.status !== 404) this.reading = undefined;
+      throw error;
+    }
+  }
+
+  /** @param {any} doc */
+  put(doc) {
+    this.raise();
+    this.rev ??= doc._rev;
+    this.newest = structuredClone(doc);
+    this.checkpoint.put();
+    this.writing ??= this.write();
+    return { ok: true, id: this.id, rev: this.rev ?? '0-1' };
+  }
+
+  async write() {
+    while (this.checkpoint.nextWrite() !== undefined) {
+      const { _rev, ...doc } = this.newest;
+      try {
+        const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
+        this.rev = written.rev;
+        this.checkpoint.written();
+      } catch (error) {
+        this.checkpoint.failed();
+        this.error = error;
+        // Another tab may have written: read it again before the next try.
+        this.rev = this.newest = this.reading = undefined;
+      }
+    }
+    this.writing = undefined;
+  }
+
+  /** Everything is written, or the failure is told. */
+  async settled() {
+    await this.writing;
+    this.raise();
+  }
+
+  /** Tells a failure, once. */
+  raise() {
+    const { error } = this;
+    this.error = undefined;
+    if (error) throw error;
+  }
+}

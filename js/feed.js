@@ -1,0 +1,50 @@
+// How stock would ask for a feed: the query and body of `_changes`, as its HTTP
+// adapter builds them (pouchdb-adapter-http, `_changes`).
+
+/**
+ * The options with which stock's replicator is going to ask, as far as they can
+ * be told before it does; `undefined` where it names a function of a design
+ * document, whose name it normalises first.
+ * @param {any} opts of the replication
+ */
+export function expected(opts) {
+  if (opts.filter || opts.view || opts.since !== undefined) return undefined;
+  const { doc_ids, selector, query_params } = opts;
+  const asked = /** @type {any} */ ({ style: opts.style || 'all_docs', doc_ids, selector, query_params });
+  for (const name of ['heartbeat', 'timeout']) if (name in opts) asked[name] = opts[name];
+  return asked;
+}
+
+/**
+ * @param {any} opts of `changes()`
+ * @returns {{ query: string, body: string | null, filtered: boolean }}
+ */
+export function request(opts) {
+  /** @type {Record<string, any>} */
+  const params = {};
+  if (opts.timeout) params.timeout = opts.timeout;
+  if (opts.style) params.style = opts.style;
+  if (opts.heartbeat) params.heartbeat = opts.heartbeat;
+  if (typeof opts.filter === 'string') params.filter = opts.filter;
+  if (typeof opts.view === 'string') Object.assign(params, { filter: '_view', view: opts.view });
+  Object.assign(params, opts.query_params);
+  let body = null;
+  if (opts.doc_ids) {
+    params.filter = '_doc_ids';
+    body = JSON.stringify({ doc_ids: opts.doc_ids });
+  } else if (opts.selector) {
+    params.filter = '_selector';
+    body = JSON.stringify({ selector: opts.selector });
+  }
+  const query = Object.entries(params).map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+  return { query, body, filtered: 'filter' in params };
+}
+
+/**
+ * The engine reads a normal feed, ascending, without bodies.
+ * @param {any} opts of `changes()`
+ */
+export function understood(opts) {
+  return !opts.continuous && !opts.live && !opts.descending && !opts.include_docs && !opts.attachments
+    && !opts.conflicts && typeof opts.filter !== 'function' && opts.limit > 0;
+}

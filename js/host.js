@@ -1,0 +1,61 @@
+// What the engine calls: databases of this process, the user's handle, and the
+// reading of bodies. The names are those of src/wasm/host.rs.
+
+/**
+ * @param {import('./link.js').Link} link
+ */
+export function host(link) {
+  const { source, target, stats } = link;
+  return {
+    /** @param {any} since @param {number} limit */
+    feed: (since, limit) => source.changes({ ...link.feedOptions, since, limit, batch_size: limit, return_docs: true }),
+    /** @param {any} revs */
+    diff: (revs) => target.revsDiff(revs),
+    /** @param {any[]} docs */
+    docs: (docs) => source.bulkGet({ docs, revs: true, latest: true }),
+    /** @param {any[]} docs */
+    single: (docs) => single(link.sourceRemote?.twin ?? source, docs),
+    /** @param {string} path @param {any} init */
+    through: (path, init) => (link.sourceRemote ?? link.targetRemote).twin.fetch(path, init),
+    readText,
+    /** @param {string} what @param {number} bytes */
+    count: (what, bytes) => stats.count(what, bytes),
+  };
+}
+
+/**
+ * As stock asks a server without `_bulk_get`, but with a revision each. CouchDB
+ * answers a GET in an order of its own, so each entry is asked for alone.
+ * @param {any} db
+ * @param {{ id: string, rev: string }[]} docs
+ */
+async function single(db, docs) {
+  const results = await Promise.all(docs.map(async ({ id, rev }) => {
+    try {
+      return { id, docs: await db.get(id, { open_revs: [rev], revs: true, latest: true }) };
+    } catch (/** @type {any} */ error) {
+      if (error?.status !== 404 || !/^(missing|deleted)$/.test(error.reason)) throw error;
+      return { id, docs: [{ missing: rev }] };
+    }
+  }));
+  return { results };
+}
+
+/**
+ * The text of a response, by structure: a handle's `fetch` need not answer with
+ * the platform's own Response.
+ * @param {any} response
+ * @param {() => void} tick called as bytes arrive
+ */
+async function readText(response, tick) {
+  const reader = response.body?.getReader?.();
+  if (!reader) return response.text();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    tick();
+  }
+}

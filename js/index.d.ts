@@ -1,0 +1,2 @@
+declare const fastSync: any;
+export default fastSync;

@@ -1,0 +1,262 @@
+// One direction of a replication: what stock's replicator asks of its two views
+// is answered from an engine that reads ahead. Where the engine does not know,
+// or somebody replaced the method, the handle answers.
+import { Engine } from '../pkg/engine.js';
+import { detach } from './attachments.js';
+import { isFailure, toError } from './errors.js';
+import { expected, request, understood } from './feed.js';
+import { host } from './host.js';
+import { inNode, macrotask } from './platform.js';
+import { inherited } from './remote.js';
+import { write } from './writer.js';
+
+/** Failures that stock meets the same way: it is asked itself, and shows them in its own words. */
+const stocksOwn = new Set(['network', 'stalled', 'status', 'absent']);
+
+export class Link {
+  /**
+   * @param {object} given
+   * @param {any} given.source handle
+   * @param {any} given.target handle
+   * @param {import('./remote.js').Remote | null} given.sourceRemote
+   * @param {import('./remote.js').Remote | null} given.targetRemote
+   * @param {any} given.opts of the replication
+   * @param {import('./options.js').Options} given.chosen
+   * @param {number} given.batchSize when the caller did not say
+   * @param {import('./stats.js').Stats} given.stats
+   */
+  constructor({ source, target, sourceRemote, targetRemote, opts, chosen, batchSize, stats }) {
+    this.source = source;
+    this.target = target;
+    this.sourceRemote = sourceRemote;
+    this.targetRemote = targetRemote;
+    this.opts = opts;
+    this.chosen = chosen;
+    this.batchSize = opts.batch_size || batchSize;
+    this.stats = stats;
+    /** What a local source is asked with. @type {any} */
+    this.feedOptions = {};
+    /** @type {{ engine: Engine, key: string, next: string } | null} */
+    this.run = null;
+    /** More rows are to come: checkpoints may lag. */
+    this.more = true;
+    /** Stock follows the feed by itself. */
+    this.live = false;
+    this.targetEmpty = false;
+    this.handed = 0;
+    this.done = 0;
+    /** @type {(() => void)[]} */
+    this.whenDone = [];
+    this.writing = { rows: 0 };
+  }
+
+  /** Asks at once what can be asked, where the target is empty and the feed's beginning is sure to be wanted. */
+  async begin() {
+    const asked = expected(this.opts);
+    this.targetEmpty = await this.isTargetEmpty();
+    if (asked && this.targetEmpty && this.sourceRemote && !this.run) this.startRun(asked, 0);
+  }
+
+  async isTargetEmpty() {
+    try {
+      const info = await (this.targetRemote ?? this.target).info();
+      return parseInt(info.update_seq, 10) === 0 && info.doc_count === 0 && !info.doc_del_count;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * @param {any} opts of `changes()`
+   * @param {any} since
+   * @param {boolean} [readAhead] without: for documents on demand only
+   */
+  startRun(opts, since, readAhead = true) {
+    this.run?.engine.cancel();
+    const { query, body, filtered } = request(opts);
+    this.feedOptions = opts;
+    const config = {
+      batchSize: this.batchSize,
+      batchFixed: Boolean(this.opts.batch_size),
+      targetEmpty: this.targetEmpty,
+      targetRemote: Boolean(this.targetRemote),
+      sourceLocal: !this.sourceRemote,
+      filtered,
+      readAhead,
+      ...limits(this.chosen),
+      seed: Math.ceil(Math.random() * 2 ** 31),
+      source: this.sourceRemote?.end() ?? null,
+      target: this.targetRemote?.end() ?? null,
+      feedQuery: query,
+      feedBody: body,
+    };
+    const engine = new Engine(config, /** @type {any} */ (host(this)), since);
+    // Only the first run of an empty target can know that everything is missing.
+    this.targetEmpty = false;
+    const run = { engine, key: query + body, next: JSON.stringify(since) };
+    this.run = run;
+    this.more = readAhead;
+    this.inform(run.engine);
+    if (readAhead) engine.start();
+    return run;
+  }
+
+  /** @param {Engine} engine */
+  async inform(engine) {
+    const { sourceRemote } = this;
+    if (!sourceRemote) return;
+    sourceRemote.info().then((info) => {
+      const docs = (info.doc_count ?? 0) + (info.doc_del_count ?? 0);
+      if (info.sizes?.external > 0 && docs > 0) engine.expect(info.sizes.external / docs);
+    }, () => {});
+    if (await sourceRemote.isCouch()) engine.couch();
+  }
+
+  /**
+   * The adapter's `_changes` for stock's replicator: the next rows.
+   * @param {any} opts
+   */
+  changes(opts) {
+    const serves = understood(opts) && (!this.sourceRemote || this.sourceRemote.pristine('_changes'));
+    if (!serves) {
+      this.more = false;
+      this.live = Boolean(opts.continuous);
+      return this.source._changes(opts);
+    }
+    const state = { cancelled: false, /** @type {any} */ stock: undefined };
+    this.serve(opts, state).catch((error) => opts.complete(error));
+    return {
+      cancel() {
+        state.cancelled = true;
+        state.stock?.cancel();
+      },
+    };
+  }
+
+  /** @param {any} opts @param {any} state */
+  async serve(opts, state) {
+    const { query, body } = request(opts);
+    const since = JSON.stringify(opts.since ?? 0);
+    let { run } = this;
+    if (!run || run.key !== query + body || run.next !== since) {
+      this.handed = this.done = 0;
+      run = this.startRun(opts, opts.since ?? 0);
+    }
+    let batch;
+    try {
+      batch = await run.engine.takeRows(opts.limit);
+    } catch (failure) {
+      if (state.cancelled || this.run !== run) return;
+      await this.everythingDone();
+      this.stop();
+      if (!isFailure(failure)) throw failure;
+      if (stocksOwn.has(failure.kind)) state.stock = this.source._changes(opts);
+      else opts.complete(toError(failure, 'Reading the changes', this.url()));
+      return;
+    }
+    macrotask(() => {
+      if (!state.cancelled && this.run === run) this.hand(opts, batch);
+    });
+  }
+
+  /** @param {any} opts @param {any} batch */
+  hand(opts, batch) {
+    const { rows, seqs, last_seq, pending, end } = batch;
+    if (end) this.more = false;
+    else this.handed += 1;
+    if (this.run) this.run.next = JSON.stringify(last_seq);
+    this.stats.handed(rows.length, pending);
+    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
+      row.seq = seqs[at];
+      opts.onChange(row, pending, row.seq);
+    });
+    opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
+  }
+
+  /** Stock wrote a batch and its checkpoints. */
+  batchDone() {
+    this.done += 1;
+    if (this.done < this.handed) return;
+    for (const call of this.whenDone.splice(0)) call();
+  }
+
+  /** Until stock is through with all that it was handed. */
+  everythingDone() {
+    if (this.done >= this.handed) return Promise.resolve();
+    return new Promise((resolve) => this.whenDone.push(() => resolve(undefined)));
+  }
+
+  /** @param {any} diff id to revisions */
+  async revsDiff(diff) {
+    const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
+    if (!pristine || !this.run) return this.target.revsDiff(diff);
+    const { engine } = this.run;
+    const { known, unknown } = engine.takeDiff(diff);
+    const ids = Object.keys(unknown);
+    if (ids.length === 0) return known;
+    const asked = await this.target.revsDiff(unknown);
+    /** @type {Record<string, any>} */
+    const merged = {};
+    for (const id of Object.keys(diff)) {
+      const missing = Object.hasOwn(known, id) ? known[id] : asked[id];
+      if (missing) merged[id] = missing;
+    }
+    for (const id of ids) {
+      const kept = new Set(asked[id]?.missing);
+      for (const rev of unknown[id]) if (!kept.has(rev)) engine.drop(id, rev);
+    }
+    return merged;
+  }
+
+  /** @param {any} opts @param {any[]} rest */
+  async bulkGet(opts, ...rest) {
+    const pristine = this.sourceRemote ? this.sourceRemote.pristine('bulkGet') : inherited(this.source, 'bulkGet');
+    if (!pristine || rest.length > 0) return this.source.bulkGet(opts, ...rest);
+    const run = this.run ?? this.startRun({}, 0, false);
+    let answer;
+    try {
+      answer = await run.engine.takeDocs(opts.docs);
+    } catch (failure) {
+      if (!isFailure(failure)) throw failure;
+      throw toError(failure, 'Fetching documents', this.url());
+    }
+    if (this.sourceRemote) await detach(answer, this);
+    return answer;
+  }
+
+  /** @param {any} req @param {any[]} rest */
+  async bulkDocs(req, ...rest) {
+    const results = await write(this, req, rest);
+    this.run?.engine.written();
+    return results;
+  }
+
+  /** A database, for messages. */
+  url() {
+    return this.sourceRemote?.base ?? this.source.name;
+  }
+
+  /** Nothing more is asked for; a later call starts anew. */
+  stop() {
+    if (!this.run) return;
+    this.stats.add(this.run.engine.stats());
+    this.run.engine.cancel();
+    this.run = null;
+    for (const call of this.whenDone.splice(0)) call();
+  }
+}
+
+/**
+ * What the engine does not get keeps its own default.
+ * @param {import('./options.js').Options} chosen
+ */
+function limits({ concurrency, maxBufferBytes, stallTimeout }) {
+  // HTTP/1.1 gives a browser six connections to an origin, of which the feed,
+  // checkpoints and other databases need some.
+  const most = concurrency ?? (inNode ? 6 : 4);
+  return {
+    maxConcurrency: most,
+    ...(maxBufferBytes && { maxBufferBytes }),
+    ...(stallTimeout && { stallMs: stallTimeout }),
+  };
+}

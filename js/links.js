@@ -1,0 +1,153 @@
+// The links of one `replicate` or `sync`, and which of them a call belongs to.
+import { Checkpoints } from './checkpoints.js';
+import { Link } from './link.js';
+import { Remote, inherited } from './remote.js';
+import { Stats } from './stats.js';
+import { Progress } from './progress.js';
+
+/**
+ * @param {object} shared
+ * @param {any} shared.PouchDB
+ * @param {import('./options.js').Options} shared.chosen
+ * @param {any[]} shared.opts the options of one direction, or of both
+ * @param {any[]} shared.ends the two handles
+ * @param {number} shared.batchSize
+ */
+export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
+  const stats = opts.map(() => new Stats());
+  const count = (/** @type {string} */ what, /** @type {number} */ bytes) => stats[0].count(what, bytes);
+  const remotes = ends.map((db) => (db._remote ? new Remote(db, PouchDB, count) : null));
+  const begun = await Promise.all(remotes.map((remote) => remote?.begin() ?? true));
+  if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
+
+  const links = opts.map((own, at) => {
+    const [from, to] = at === 0 ? [0, 1] : [1, 0];
+    return new Link({
+      source: ends[from], target: ends[to], sourceRemote: remotes[from], targetRemote: remotes[to],
+      opts: own, chosen, batchSize, stats: stats[at],
+    });
+  });
+  for (const link of links) link.begin();
+  return new Links(links, ends, remotes);
+}
+
+class Links {
+  /** @param {Link[]} links @param {any[]} ends @param {(Remote | null)[]} remotes */
+  constructor(links, ends, remotes) {
+    this.links = links;
+    this.ends = ends;
+    this.remotes = remotes;
+    /** Which link a checkpoint belongs to, by its id. @type {Map<string, Link | null>} */
+    this.owners = new Map();
+    const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.more ?? false;
+    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag));
+    this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
+  }
+
+  /**
+   * What stock's replicator asks of a view.
+   * @param {any} db
+   * @param {string} name
+   * @param {any[]} args
+   */
+  call(db, name, args) {
+    const source = this.links.find((link) => link.source === db);
+    const target = this.links.find((link) => link.target === db);
+    const remote = this.remotes[this.ends.indexOf(db)];
+    switch (name) {
+      case 'id':
+        this.restart();
+        return remote ? remote.id() : db.id();
+      case 'info':
+        return remote && !source?.live ? remote.info() : db.info();
+      case 'get':
+      case 'put':
+        return this.local(db, name, args);
+      case 'bulkGet':
+        return source ? source.bulkGet(args[0], ...args.slice(1)) : db.bulkGet(...args);
+      case 'revsDiff':
+        return target && args.length === 1 ? target.revsDiff(args[0]) : db.revsDiff(...args);
+      case 'bulkDocs':
+        return target ? target.bulkDocs(args[0], ...args.slice(1)) : db.bulkDocs(...args);
+      default:
+        return db[name](...args);
+    }
+  }
+
+  /**
+   * `get` and `put` of checkpoints.
+   * @param {any} db
+   * @param {string} name
+   * @param {any[]} args
+   */
+  local(db, name, args) {
+    const at = this.ends.indexOf(db);
+    const id = name === 'get' ? args[0] : args[0]?._id;
+    if (typeof id !== 'string' || !id.startsWith('_local/') || typeof args[args.length - 1] === 'function') {
+      return db[name](...args);
+    }
+    if (!this.owners.has(id)) this.own(id, db);
+    const other = this.checkpoints[1 - at];
+    if (name === 'get' && other && this.writesTo(1 - at, id) && this.untouched(1 - at, 'get')) other.ahead(id);
+    const checkpoints = this.checkpoints[at];
+    if (!checkpoints || !this.untouched(at, 'get') || !this.untouched(at, 'put')) return db[name](...args);
+    return name === 'get' ? checkpoints.get(id) : checkpoints.put(args[0]);
+  }
+
+  /**
+   * The database where stock looks for a checkpoint first tells whose it is:
+   * the target's, unless only the source has one. Where that does not tell two
+   * directions apart, nothing lags.
+   * @param {string} id
+   * @param {any} db
+   */
+  own(id, db) {
+    const begins = this.links.filter((link) => db === (link.opts.checkpoint === 'source' ? link.source : link.target));
+    this.owners.set(id, begins.length === 1 ? begins[0] : null);
+  }
+
+  /** @param {number} at @param {string} id */
+  writesTo(at, id) {
+    const link = this.owners.get(id);
+    const { checkpoint } = link?.opts ?? {};
+    if (!link || checkpoint === false) return false;
+    return checkpoint !== (this.ends[at] === link.source ? 'target' : 'source');
+  }
+
+  /** @param {number} at @param {string} name */
+  untouched(at, name) {
+    return this.remotes[at]?.pristine(name) ?? inherited(this.ends[at], name);
+  }
+
+  /**
+   * @param {any} db
+   * @param {any} opts
+   */
+  changes(db, opts) {
+    const link = this.links.find(({ source }) => source === db);
+    return link ? link.changes(opts) : db._changes(opts);
+  }
+
+  /** Stock's replicator begins (again), and is going to ask for the checkpoints. */
+  restart() {
+    for (const checkpoints of this.checkpoints) checkpoints?.forget().catch(() => {});
+  }
+
+  /**
+   * @param {any[]} replications stock's, one a link
+   * @param {any} returned what the caller got
+   */
+  attach(replications, returned) {
+    this.links.forEach((link, at) => {
+      const replication = replications[at];
+      new Progress(link, replication, returned);
+      replication.on('checkpoint', (/** @type {any} */ event) => {
+        if ('checkpoint' in event) link.batchDone();
+      });
+      const stop = () => link.stop();
+      replication.once('cancel', stop);
+      replication.then(stop, stop);
+      if (replication.cancelled) stop();
+    });
+  }
+}

@@ -1,0 +1,38 @@
+// What the platform is, where that makes a difference. No built-in module of
+// Node is named, so that bundlers add nothing.
+
+/** @type {any} */
+const { process, Buffer, document } = globalThis;
+
+/** PouchDB's Node build is at work, whose fetch keeps cookies of its own. */
+export const inNode = Boolean(process?.versions?.node) && !process.browser && !document;
+
+/**
+ * Runs after everything that waits now, timers' throttling apart: browsers slow
+ * down `setTimeout` in tabs that are not looked at.
+ * @param {() => void} call
+ */
+export function macrotask(call) {
+  const { setImmediate, MessageChannel } = /** @type {any} */ (globalThis);
+  if (setImmediate) {
+    setImmediate(call);
+    return;
+  }
+  const channel = new MessageChannel();
+  channel.port1.onmessage = () => {
+    channel.port1.close();
+    call();
+  };
+  channel.port2.postMessage(null);
+}
+
+/**
+ * Attachment bytes as the adapter wants them: a Buffer in Node's, a Blob in a
+ * browser's.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {string} type
+ */
+export function binary(bytes, type) {
+  if (inNode) return Object.assign(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), { type });
+  return new Blob([bytes], { type });
+}

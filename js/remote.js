@@ -1,0 +1,135 @@
+// A remote database as stock's own adapter sees it, over a transport of ours:
+// URLs, credentials, set-up, ids and errors are stock's to the letter.
+import { Transport } from './transport.js';
+import { inNode } from './platform.js';
+
+export class Remote {
+  /**
+   * @param {any} handle
+   * @param {any} PouchDB
+   * @param {(what: string, bytes: number) => void} count
+   */
+  constructor(handle, PouchDB, count) {
+    this.handle = handle;
+    const jar = inNode && typeof PouchDB.fetch === 'function' ? PouchDB.fetch : undefined;
+    const opts = handle.__opts ?? {};
+    this.transport = new Transport(opts.fetch, jar, count);
+    this.twin = twin(handle, PouchDB, { ...opts, fetch: this.transport.fetch });
+    /** @type {Promise<any> | undefined} */
+    this.information = undefined;
+    this.base = '';
+    /** @type {[string, string][]} */
+    this.headers = [];
+    /** @type {Promise<any>} */
+    this.welcome = Promise.resolve(null);
+  }
+
+  /**
+   * Asks at once what stock is going to ask one after the other: the database
+   * (its set-up, which creates it where it is missing) and the server's name.
+   * Answers false where the adapter is not stock's, and hides its requests.
+   */
+  async begin() {
+    const information = this.info();
+    information.catch(() => {});
+    const hidden = information.then(() => null, () => null);
+    const first = await Promise.race([this.transport.first, hidden]);
+    if (!first) return false;
+    this.base = first.url;
+    this.headers = first.headers.filter(([name]) => !/^(accept|content-type)$/i.test(name));
+    const root = this.base.replace(/[^/]+\/$/, '');
+    const welcome = this.transport.ahead(root, [['accept', 'application/json'], ...this.headers]);
+    this.welcome = welcome.then((answer) => answer.json()).catch(() => null);
+    return true;
+  }
+
+  /** The server said that it is CouchDB. */
+  async isCouch() {
+    return (await this.welcome)?.couchdb === 'Welcome';
+  }
+
+  /** What stock's `id()` answers. */
+  id() {
+    return this.pristine('id') ? this.twin.id() : this.handle.id();
+  }
+
+  /** What stock's `info()` answers, asked for once. */
+  info() {
+    if (!this.pristine('info')) return this.handle.info();
+    this.information ??= this.askInfo();
+    this.information.catch(() => {
+      this.information = undefined;
+    });
+    return this.information;
+  }
+
+  async askInfo() {
+    // Set-up asks for the same URL as info, a moment before.
+    this.transport.twice = !this.handle.__opts?.skip_setup;
+    const { twin, handle } = this;
+    const info = await new Promise((resolve, reject) => {
+      twin._info((/** @type {any} */ error, /** @type {any} */ found) => (error ? reject(error) : resolve(found)));
+    });
+    return { ...info, db_name: info.db_name || handle.name, auto_compaction: false, adapter: handle.adapter };
+  }
+
+  /** @param {string} id of a `_local` document */
+  getLocal(id) {
+    return this.twin.get(id);
+  }
+
+  /** @param {any} doc a `_local` document */
+  putLocal(doc) {
+    return new Promise((resolve, reject) => {
+      const done = (/** @type {any} */ error, /** @type {any} */ result) => (error ? reject(error) : resolve(result));
+      this.twin._put({ ...doc }, {}, done);
+    });
+  }
+
+  /** How the engine reaches it. */
+  end() {
+    return { base: this.base, headers: this.headers, through: this.transport.through };
+  }
+
+  /**
+   * The method is the one that PouchDB put on the handle: one that somebody
+   * replaced is theirs, and is called.
+   * @param {string} name
+   */
+  pristine(name) {
+    const { handle, twin } = this;
+    const own = handle[name];
+    const reference = Object.hasOwn(twin, name) ? twin[name] : undefined;
+    return reference ? alike(own, reference) : inherited(handle, name);
+  }
+}
+
+/**
+ * Stock's adapter once more over the same database, with a transport of ours.
+ * @param {any} handle
+ * @param {any} PouchDB
+ * @param {any} opts
+ */
+function twin(handle, PouchDB, opts) {
+  const made = Object.create(handle);
+  PouchDB.adapters[handle.adapter].call(made, opts, () => {});
+  return made;
+}
+
+/**
+ * Two methods that one constructor made: the same text, bound or not.
+ * @param {any} one @param {any} other
+ */
+function alike(one, other) {
+  return typeof one === 'function' && String(one) === String(other) && one.name === other.name;
+}
+
+/**
+ * A method that PouchDB's base class put there, on the prototype or bound.
+ * @param {any} handle @param {string} name
+ */
+export function inherited(handle, name) {
+  if (!Object.hasOwn(handle, name)) return true;
+  const own = handle[name];
+  return typeof own === 'function' && own.name.startsWith('bound ') && /\[native code\]/.test(String(own));
+}
