@@ -149,3 +149,20 @@ export function pathOf(node, limit = Infinity) {
   for (let at = /** @type {Node | null} */ (node); at && ids.length < limit; at = at.parent) ids.push(at.id);
   return { start: node.pos, ids };
 }
+
+/**
+ * The order in which CouchDB merges the paths of one request: by their oldest revision, then on
+ * towards the newest; of two that run together the one that ends is the later.
+ * @param {Path} a
+ * @param {Path} b
+ */
+export function comparePaths(a, b) {
+  const oldest = a.start - a.ids.length - (b.start - b.ids.length);
+  if (oldest !== 0) return oldest;
+  const [first, second] = [a.ids.toReversed(), b.ids.toReversed()];
+  for (let i = 0; i < first.length && i < second.length; i += 1) {
+    const order = compareRevIds(first[i], second[i]);
+    if (order !== 0) return order;
+  }
+  return second.length - first.length;
+}

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { resolveStubs } from './attachments.mjs';
 import { badRequest, conflict, CouchError, notFound } from './errors.mjs';
 import { newRevId } from './erlang.mjs';
+import { comparePaths } from './tree.mjs';
 import { refusal, validators } from './validate.mjs';
 
 /**
@@ -223,7 +224,8 @@ function newLeaves(db, bucket) {
     let root = node;
     while (root.parent) root = root.parent;
     const beyond = olderThan(doc.revs).slice(node.pos - root.pos);
-    const others = new Set(bucket.flatMap((other) => (other === doc ? [] : [revOf(other), ...olderThan(other.revs)])));
+    const merged = bucket.filter((other) => other !== doc && comparePaths(other.revs, doc.revs) < 0);
+    const others = new Set(merged.flatMap((other) => [revOf(other), ...olderThan(other.revs)]));
     return beyond.some((older) => tree.get(older) || others.has(older));
   });
 }
