@@ -129,8 +129,9 @@ export function parseMultipart(contentType, body) {
     const end = bytes.indexOf(delimiter, start);
     if (end < 0) break;
     const part = bytes.subarray(start + 2, end);
-    const split = part.indexOf('\r\n\r\n');
-    const lines = part.subarray(0, Math.max(split, 0)).toString().split('\r\n');
+    // A part without headers starts with the empty line that ends them.
+    const split = part.subarray(0, 2).toString() === '\r\n' ? -2 : part.indexOf('\r\n\r\n');
+    const lines = split < 0 ? [] : part.subarray(0, split).toString().split('\r\n');
     parts.push({
       headers: Object.fromEntries(lines.map((line) => {
         const colon = line.indexOf(':');
