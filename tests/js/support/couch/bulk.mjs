@@ -1,7 +1,7 @@
 // The endpoints over many documents: `_bulk_get`, `_bulk_docs`, `_revs_diff`, `_all_docs`.
 // Errors of single entries are rows of a good answer, with status 200 or 201.
 
-import { badRequest, CouchError } from './errors.mjs';
+import { badRequest } from './errors.mjs';
 import { commonAncestor, documentFromJson, documentToJson, validateDocId } from './document.mjs';
 import { bulkGetMultipart } from './multipart.mjs';
 import { compareRevs, parseRev, parseRevs } from './revs.mjs';
@@ -46,7 +46,7 @@ export function bulkGet(db, request) {
  * @returns {Entry}
  */
 function openEntry(db, query, wanted) {
-  /** @param {string | null} id @param {string | null} rev @param {CouchError} error @returns {Entry} */
+  /** @param {string | null} id @param {string | null} rev @param {import('./errors.mjs').CouchError} error @returns {Entry} */
   const failed = (id, rev, { error, reason }) => ({ id, docs: [{ id, rev, error, reason }] });
   if (wanted === null || typeof wanted !== 'object' || Array.isArray(wanted) || Object.keys(wanted).length === 0) {
     return failed(null, null, badRequest('document must be a JSON object'));

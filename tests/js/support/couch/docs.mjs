@@ -24,7 +24,7 @@ function settled(row) {
   const { error, reason } = /** @type {any} */ (row);
   if (!error) return /** @type {{ ok: true, id: string, rev: string }} */ (row);
   const statuses = { conflict: 409, forbidden: 403, unauthorized: 401 };
-  throw new CouchError(statuses[/** @type {keyof statuses} */ (error)] ?? 500, error, reason);
+  throw new CouchError(statuses[/** @type {keyof typeof statuses} */ (error)] ?? 500, error, reason);
 }
 
 /** @param {Database} db @param {Request} request @param {string} id @returns {Answer} */

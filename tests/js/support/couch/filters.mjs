@@ -71,11 +71,12 @@ function matchesCondition(condition, value) {
  * @param {import('./database.mjs').Database} db
  * @param {string} name of a design document
  * @param {string[]} path to a member of it
+ * @returns {any}
  */
 function designMember(db, name, path) {
-  const ddoc = db.get(`_design/${name}`);
-  if (!ddoc || ddoc._deleted) throw notFound('missing');
-  let member = ddoc;
+  /** @type {any} */
+  let member = db.get(`_design/${name}`);
+  if (!member || member._deleted) throw notFound('missing');
   for (const key of path) {
     member = member?.[key];
     if (member === undefined) throw notFound(`missing json key: ${key}`);

@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { resolveStubs } from './attachments.mjs';
-import { badRequest, conflict, CouchError, notFound } from './errors.mjs';
+import { badRequest, conflict, notFound } from './errors.mjs';
 import { newRevId } from './erlang.mjs';
 import { comparePaths } from './tree.mjs';
 import { refusal, validators } from './validate.mjs';
@@ -33,7 +33,7 @@ function buckets(docs) {
   return [...byId.keys()].sort(byBytes).map((id) => /** @type {T[]} */ (byId.get(id)));
 }
 
-/** @param {Incoming} doc @param {CouchError} error */
+/** @param {Incoming} doc @param {import('./errors.mjs').CouchError} error */
 const refused = (doc, { error, reason }) => ({ id: doc.id, error, reason });
 
 /**
@@ -68,7 +68,7 @@ export function updateInteractively(db, docs, user) {
  * @param {Function[]} functions
  * @param {UserContext} user
  * @param {Incoming} doc
- * @returns {CouchError | null}
+ * @returns {import('./errors.mjs').CouchError | null}
  */
 function checkEdit(db, functions, user, doc) {
   const tree = db.docs.get(doc.id)?.tree;
@@ -224,9 +224,10 @@ function newLeaves(db, bucket) {
     let root = node;
     while (root.parent) root = root.parent;
     const beyond = olderThan(doc.revs).slice(node.pos - root.pos);
-    const merged = bucket.filter((other) => other !== doc && comparePaths(other.revs, doc.revs) < 0);
-    const others = new Set(merged.flatMap((other) => [revOf(other), ...olderThan(other.revs)]));
-    return beyond.some((older) => tree.get(older) || others.has(older));
+    const others = bucket.filter((other) => other !== doc && comparePaths(other.revs, doc.revs) < 0)
+      .map((other) => [revOf(other), ...olderThan(other.revs)])
+      .filter((revs) => !revs.includes(root.rev));
+    return beyond.some((older) => tree.get(older) || others.some((revs) => revs.includes(older)));
   });
 }
 
