@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { concat } from './support/couch/bytes.mjs';
 import { exchange } from './support/couch/exchange.mjs';
 import { faults, startCouch } from './support/couch/index.mjs';
 
@@ -206,10 +207,10 @@ describe('what a database can be made to do', () => {
   test('a multipart/related document is written with the attachments behind it', async () => {
     const db = couch.db('related');
     const json = JSON.stringify({ _attachments: { 'a.bin': { follows: true, content_type: 'image/png', length: 4 } } });
-    const body = Buffer.concat([
+    const body = /** @type {any} */ (concat([
       Buffer.from(`--b\r\nContent-Type: application/json\r\n\r\n${json}\r\n--b\r\n\r\n`),
       Buffer.from([13, 10, 0, 255]), Buffer.from('\r\n--b--'),
-    ]);
+    ]));
     const written = await ask('/related/x', { method: 'PUT', body, headers: { 'Content-Type': 'multipart/related; boundary="b"' } });
     assert.equal(written.status, 201);
     assert.equal(db.dump().x.leaves[0].attachments['a.bin'].bytes, Buffer.from([13, 10, 0, 255]).toString('base64'));

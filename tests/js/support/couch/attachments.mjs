@@ -2,8 +2,7 @@
 // that of the gzip bytes), others as they came; stubs matched with the revision before; and the
 // three ways in which a document shows them (stub, base64 data, "follows").
 
-import { createHash } from 'node:crypto';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { gunzip, gzip, md5 } from './bytes.mjs';
 import { badRequest, CouchError } from './errors.mjs';
 
 /**
@@ -17,9 +16,6 @@ import { badRequest, CouchError } from './errors.mjs';
 const COMPRESSION_LEVEL = 8;
 const COMPRESSIBLE = /^\s*(text\/.+|application\/(javascript|json|xml))\s*(;.*)?$/i;
 
-/** @param {Buffer} bytes */
-const md5 = (bytes) => createHash('md5').update(bytes).digest('base64');
-
 /**
  * @param {{ name: string, type: string, bytes: Buffer, revpos?: number,
  *   encoding?: 'identity' | 'gzip', length?: number }} given
@@ -27,21 +23,21 @@ const md5 = (bytes) => createHash('md5').update(bytes).digest('base64');
  */
 export function storeAttachment({ name, type, bytes, revpos = 0, encoding = 'identity', length }) {
   if (encoding === 'gzip') {
-    return { name, type, revpos, encoding, stored: bytes, length: length ?? bytes.length, encodedLength: bytes.length, md5: md5(bytes) };
+    return { name, type, revpos, encoding, stored: bytes, length: length ?? bytes.length, encodedLength: bytes.length, md5: md5(bytes, 'base64') };
   }
   const zipped = COMPRESSIBLE.test(type);
-  const stored = zipped ? gzipSync(bytes, { level: COMPRESSION_LEVEL }) : bytes;
+  const stored = zipped ? gzip(bytes, COMPRESSION_LEVEL) : bytes;
   return {
     name, type, revpos, stored,
     encoding: zipped ? 'gzip' : 'identity',
     length: bytes.length,
     encodedLength: stored.length,
-    md5: md5(stored),
+    md5: md5(stored, 'base64'),
   };
 }
 
 /** @param {Attachment} att */
-export const plainBytes = (att) => (att.encoding === 'gzip' ? gunzipSync(att.stored) : att.stored);
+export const plainBytes = (att) => (att.encoding === 'gzip' ? gunzip(att.stored) : att.stored);
 
 /**
  * @param {string} name

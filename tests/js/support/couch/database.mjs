@@ -4,8 +4,8 @@
 
 import { EventEmitter } from 'node:events';
 import { randomBytes } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { plainBytes } from './attachments.mjs';
+import { crc32Of } from './bytes.mjs';
 import { documentFromJson, documentToJson } from './document.mjs';
 import { notFound } from './errors.mjs';
 import { encodeSeq } from './seq.mjs';
@@ -60,7 +60,7 @@ export class Database {
 
   /** @param {string} id */
   shardOf(id) {
-    return Math.floor((crc32(Buffer.from(id)) / 2 ** 32) * this.seqs.length);
+    return Math.floor((crc32Of(id) / 2 ** 32) * this.seqs.length);
   }
 
   get updateSeq() {

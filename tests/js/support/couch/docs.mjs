@@ -1,7 +1,7 @@
 // The endpoints of one document: reading it in every form that a replicator asks for, writing
 // it (also with its attachments behind it), deleting it, and `_local` documents.
 
-import { createHash } from 'node:crypto';
+import { md5 } from './bytes.mjs';
 import { livingWinner } from './database.mjs';
 import { documentFromJson, documentToJson, validateDocId } from './document.mjs';
 import { badRequest, CouchError, methodNotAllowed, notFound } from './errors.mjs';
@@ -132,7 +132,7 @@ function incoming(request, id, maxSize) {
     if (expected !== undefined && expected < part.bytes.length) throw badRequest('attachment longer than expected');
     if (expected > part.bytes.length) throw badRequest('attachment shorter than expected');
     const digest = json.digest && !json.encoding ? json.digest.replace(/^md5-/, '') : null;
-    if (digest && digest !== createHash('md5').update(part.bytes).digest('base64')) {
+    if (digest && digest !== md5(part.bytes, 'base64')) {
       throw new CouchError(500, 'unknown_error', 'md5_mismatch');
     }
     return part.bytes;
@@ -166,7 +166,7 @@ function writeDocument(db, request, id) {
 function local(db, request, id) {
   const json = db.get(id);
   const etag = (/** @type {any} */ value) =>
-    `"${createHash('md5').update(JSON.stringify(value)).digest('hex').slice(0, 25).toUpperCase()}"`;
+    `"${md5(JSON.stringify(value), 'hex').slice(0, 25).toUpperCase()}"`;
   if (request.method === 'GET') {
     if (!json) throw notFound('missing');
     return { status: 200, headers: { ETag: etag(json) }, body: json };

@@ -2,7 +2,7 @@
 // same id here as there, which is what makes two servers agree after the same edit.
 // Knows only the few Erlang terms that occur; numbers beyond a double's integers are not told apart.
 
-import { createHash } from 'node:crypto';
+import { concat, md5 } from './bytes.mjs';
 
 const SMALL_INTEGER = 97;
 const INTEGER = 98;
@@ -23,11 +23,11 @@ function u32(value) {
 }
 
 /** @param {string} name */
-const atom = (name) => Buffer.concat([Buffer.from([ATOM, 0, name.length]), Buffer.from(name)]);
+const atom = (name) => concat([Buffer.from([ATOM, 0, name.length]), Buffer.from(name)]);
 /** @param {Buffer} bytes */
-const binary = (bytes) => Buffer.concat([Buffer.from([BINARY]), u32(bytes.length), bytes]);
+const binary = (bytes) => concat([Buffer.from([BINARY]), u32(bytes.length), bytes]);
 /** @param {Buffer[]} items */
-const tuple = (items) => Buffer.concat([Buffer.from([TUPLE, items.length]), ...items]);
+const tuple = (items) => concat([Buffer.from([TUPLE, items.length]), ...items]);
 
 /** @param {Buffer[]} items */
 function list(items) {
@@ -35,9 +35,9 @@ function list(items) {
   const bytes = items.length < 65536 && items.every((item) => item[0] === SMALL_INTEGER);
   if (bytes) {
     const head = Buffer.from([STRING, items.length >> 8, items.length & 255]);
-    return Buffer.concat([head, ...items.map((item) => item.subarray(1))]);
+    return concat([head, ...items.map((item) => item.subarray(1))]);
   }
-  return Buffer.concat([Buffer.from([LIST]), u32(items.length), ...items, Buffer.from([NIL])]);
+  return concat([Buffer.from([LIST]), u32(items.length), ...items, Buffer.from([NIL])]);
 }
 
 /** @param {number} value */
@@ -49,7 +49,7 @@ function number(value) {
     return bytes;
   }
   if (value >= 0 && value < 256) return Buffer.from([SMALL_INTEGER, value]);
-  if (value >= -(2 ** 31) && value < 2 ** 31) return Buffer.concat([Buffer.from([INTEGER]), u32(value)]);
+  if (value >= -(2 ** 31) && value < 2 ** 31) return concat([Buffer.from([INTEGER]), u32(value)]);
   const digits = [];
   for (let rest = BigInt(value) < 0n ? -BigInt(value) : BigInt(value); rest > 0n; rest >>= 8n) {
     digits.push(Number(rest & 255n));
@@ -90,5 +90,5 @@ export function newRevId(value, parent) {
     json(value.body),
     list(atts),
   ]);
-  return createHash('md5').update(Buffer.from([131])).update(term).digest('hex');
+  return md5(concat([Buffer.from([131]), term]), 'hex');
 }

@@ -2,6 +2,7 @@
 // between a test and what a server said.
 
 import { Agent, request as httpRequest } from 'node:http';
+import { concat } from './bytes.mjs';
 
 /**
  * @param {string} base
@@ -19,7 +20,7 @@ export function exchange(base, { method, path, headers, body, bodyBase64 }) {
       /** @type {Buffer[]} */
       const chunks = [];
       res.on('data', (chunk) => chunks.push(chunk));
-      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: Buffer.concat(chunks) }));
+      res.on('end', () => resolve({ status: res.statusCode ?? 0, headers: res.headers, body: concat(chunks) }));
       res.on('error', reject);
     });
     req.on('error', reject);

@@ -1,7 +1,7 @@
 // The HTTP side of one request: what handlers are given, what they answer, and how an answer is
 // put on the wire (length or chunks, latency, scripted cuts). Knows nothing of databases.
 
-import { gunzipSync } from 'node:zlib';
+import { concat, gunzip } from './bytes.mjs';
 import { badRequest, CouchError } from './errors.mjs';
 
 /**
@@ -42,7 +42,7 @@ export class Request {
   /** The body as JSON, whatever its type says. */
   json() {
     const zipped = this.headers['content-encoding'] === 'gzip';
-    const text = (zipped ? gunzipSync(this.body) : this.body).toString();
+    const text = (zipped ? gunzip(this.body) : this.body).toString();
     try {
       return JSON.parse(text);
     } catch {
@@ -98,7 +98,7 @@ export async function readBody(req, limit) {
     if (size > limit) return null;
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  return concat(chunks);
 }
 
 /** @param {Answer['body']} body */

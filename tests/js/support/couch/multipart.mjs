@@ -4,6 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { isShownAsStub } from './attachments.mjs';
+import { concat } from './bytes.mjs';
 import { documentToJson } from './document.mjs';
 import { badRequest } from './errors.mjs';
 
@@ -36,7 +37,7 @@ function encode(json, atts, boundary) {
     parts.push(Buffer.from(`\r\nContent-Disposition: attachment; filename="${name}"\r\nContent-Type: ${type}`
       + `\r\nContent-Length: ${encodedLength}${zipped}\r\n\r\n`), stored, Buffer.from(`\r\n--${boundary}`));
   }
-  return Buffer.concat([...parts, Buffer.from('--')]);
+  return concat([...parts, Buffer.from('--')]);
 }
 
 /**
@@ -68,7 +69,7 @@ export function bulkGetMultipart(entries, type) {
   }
   if (entries.length > 0) parts.push(Buffer.from(`\r\n--${outer}--\r\n`));
   const headers = { 'Content-Type': `${type}; boundary="${outer}"` };
-  return { status: 200, headers, chunked: true, body: Buffer.concat(parts) };
+  return { status: 200, headers, chunked: true, body: concat(parts) };
 }
 
 /**
@@ -93,7 +94,7 @@ export function openRevsMultipart(id, found) {
   }
   parts.push(Buffer.from('--'));
   const headers = { 'Content-Type': `multipart/mixed; boundary="${outer}"` };
-  return { status: 200, headers, chunked: true, body: Buffer.concat(parts) };
+  return { status: 200, headers, chunked: true, body: concat(parts) };
 }
 
 /**
@@ -120,7 +121,7 @@ export function parseMultipart(contentType, body) {
   if (!boundary) throw badRequest('multipart without a boundary');
   const delimiter = Buffer.from(`\r\n--${boundary}`);
   // The first delimiter may stand at the very start.
-  const bytes = Buffer.concat([Buffer.from('\r\n'), body]);
+  const bytes = concat([Buffer.from('\r\n'), body]);
   const parts = [];
   let at = bytes.indexOf(delimiter);
   while (at >= 0) {

@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { resolveStubs } from './attachments.mjs';
+import { compareBytes } from './bytes.mjs';
 import { badRequest, conflict, notFound } from './errors.mjs';
 import { newRevId } from './erlang.mjs';
 import { comparePaths } from './tree.mjs';
@@ -17,9 +18,6 @@ import { refusal, validators } from './validate.mjs';
  * @typedef {{ ok: true, id: string, rev: string } | { id: string, rev?: string, error: string, reason: string }} Row
  */
 
-/** @param {string} a @param {string} b */
-const byBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-
 /**
  * Documents of one request by id, in the order in which they are written.
  * @template {{ id: string }} T
@@ -30,7 +28,7 @@ function buckets(docs) {
   /** @type {Map<string, T[]>} */
   const byId = new Map();
   for (const doc of docs) byId.set(doc.id, [...(byId.get(doc.id) ?? []), doc]);
-  return [...byId.keys()].sort(byBytes).map((id) => /** @type {T[]} */ (byId.get(id)));
+  return [...byId.keys()].sort(compareBytes).map((id) => /** @type {T[]} */ (byId.get(id)));
 }
 
 /** @param {Incoming} doc @param {import('./errors.mjs').CouchError} error */
