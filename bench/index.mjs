@@ -32,18 +32,25 @@ export async function main(argv) {
     place = await Place.open();
     bench = new Bench(place, plan, (run) => console.error(inALine(run)));
     console.error(`${place.name}, Node ${process.versions.node}, ${plan.rows.length} rows of ${plan.rounds} rounds`);
-    const results = [];
+    const results = [], failed = [];
     for (const row of plan.rows) {
       if (stopped) break;
       console.error(`\n${row.dir} ${row.docs} ${row.set}, ${row.rtt} ms, ${row.on}`);
-      results.push(await bench.measure(row));
+      try {
+        results.push(await bench.measure(row));
+      } catch (error) {
+        if (!(error instanceof PlaceError)) throw error;
+        failed.push(`${row.dir} ${row.set}, ${row.rtt} ms, ${row.on}: ${error.message}`);
+        console.error(`  ${error.message}`);
+      }
     }
     console.log(`\nAgainst ${place.name}, medians of ${plan.rounds}:\n\n${markdown(results)}`);
+    for (const line of failed) console.log(`- not measured: ${line}`);
     if (plan.json) {
       const about = { server: place.name, node: process.versions.node, when: new Date().toISOString(), rounds: plan.rounds };
       await writeFile(plan.json, JSON.stringify({ about, rows: results.map((result) => ({ ...summary(result), runs: result.runs })) }, null, 1));
     }
-    return results.every(({ runs }) => runs.every(({ equal, error }) => equal && !error)) ? 0 : 1;
+    return !failed.length && results.every(({ runs }) => runs.every(({ equal, error }) => equal && !error)) ? 0 : 1;
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof PlaceError)) throw error;
     console.error(error.message);

@@ -3,7 +3,7 @@
 // Decides sizes, histories and attachments; the same name and number give the same documents, revisions included. They come
 // as `_bulk_docs` with `new_edits: false` takes them, and can be written to either side, or to neither.
 import { createHash } from 'node:crypto';
-import { realText } from '../demo/corpus.mjs';
+import { cut, realText } from '../demo/corpus.mjs';
 
 /** @typedef {Record<string, any> & {_id: string, _rev: string}} Leaf */
 /** @type {Record<string, {docs: number, make: (docs: number) => Leaf[] | Promise<Leaf[]>}>} */
@@ -21,7 +21,7 @@ async function notes(docs) {
   const length = 1000, step = 977; // prime, so that the text is not cut at the same places when it is gone through again
   return range(docs).flatMap((i) => {
     const at = (i * step) % (text.length - length);
-    const body = { type: 'note', title: text.slice(at, at + 40).trim(), text: text.slice(at, at + length), tags: [`t${i % 13}`, `t${i % 7}`] };
+    const body = { type: 'note', title: cut(text, at, at + 40).trim(), text: cut(text, at, at + length), tags: [`t${i % 13}`, `t${i % 7}`] };
     const id = `note-${digits(i)}`;
     const generation = i % 5 === 0 ? 2 + i % 8 : 1;
     const own = leaf(id, generation, body);

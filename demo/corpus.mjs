@@ -64,6 +64,11 @@ export async function realText() {
   return (await readSections()).map(({ text }) => text).join('\n\n');
 }
 
+/** Part of a text without the half characters at its ends, which CouchDB refuses. @param {string} text @param {number} from @param {number} to */
+export function cut(text, from, to) {
+  return text.slice(from, to).replace(/\p{Surrogate}/gu, '');
+}
+
 /** The revisions of one note; the ids of revisions come from what they hold, as CouchDB's do. */
 class History {
   /** @param {string} id @param {Section} section */
@@ -133,7 +138,7 @@ async function readSections() {
     for (const part of text.split(/^(?=#{1,4} )/m)) {
       const title = (/^#+ +(.*)/.exec(part)?.[1] ?? path.basename(from)).trim();
       const body = part.trim();
-      for (let at = 0; body.length - at >= SHORTEST; at += LONGEST) sections.push({ title, text: body.slice(at, at + LONGEST), from });
+      for (let at = 0; body.length - at >= SHORTEST; at += LONGEST) sections.push({ title, text: cut(body, at, at + LONGEST), from });
     }
   }
   if (!sections.length) throw new Error('no markdown file was found under node_modules: run `npm install` first');
