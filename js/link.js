@@ -198,11 +198,12 @@ export class Link {
     /** @type {Record<string, any>} */
     const merged = {};
     for (const id of Object.keys(diff)) {
-      const missing = Object.hasOwn(known, id) ? known[id] : asked[id];
-      if (missing) merged[id] = missing;
+      // A document may be called `constructor`.
+      if (Object.hasOwn(known, id)) merged[id] = known[id];
+      else if (Object.hasOwn(asked, id)) merged[id] = asked[id];
     }
     for (const id of ids) {
-      const kept = new Set(asked[id]?.missing);
+      const kept = new Set(Object.hasOwn(asked, id) ? asked[id].missing : []);
       for (const rev of unknown[id]) if (!kept.has(rev)) engine.drop(id, rev);
     }
     return merged;

@@ -36,10 +36,13 @@ export class Transport {
       this.early.delete(url);
       return early;
     }
-    const answer = await this.send(url, init);
-    if (this.twice && method === 'GET' && answer.ok) this.early.set(url, Promise.resolve(answer));
+    const twice = this.twice && method === 'GET';
     this.twice = false;
-    return answer;
+    const answer = await this.send(url, init);
+    if (!twice || !answer.ok) return answer;
+    const kept = await repeatable(answer);
+    this.early.set(url, Promise.resolve(kept));
+    return kept;
   }
 
   /**
@@ -48,7 +51,7 @@ export class Transport {
    * @param {[string, string][]} headers
    */
   ahead(url, headers) {
-    const answer = this.send(url, { headers: new Headers(headers), credentials: 'include' });
+    const answer = this.send(url, { headers: new Headers(headers), credentials: 'include' }).then(repeatable);
     answer.catch(() => {});
     this.early.set(url, answer);
     return answer;
@@ -62,7 +65,8 @@ export class Transport {
       this.through = true;
       return this.send(url, init);
     }
-    return this.kept(answer);
+    this.count('other', Number(answer.headers?.get?.('content-length')) || 0);
+    return answer;
   }
 
   /** @type {Fetch} */
@@ -74,21 +78,14 @@ export class Transport {
     if (!init.body) headers.delete('content-type');
     return fetch(url, { ...init, headers });
   }
+}
 
-  /**
-   * Reads JSON at once, so that the answer can be given twice. Attachments are
-   * left as they are.
-   * @param {any} answer
-   */
-  async kept(answer) {
-    const type = answer.headers?.get?.('content-type') ?? '';
-    if (!/json/.test(type)) {
-      this.count('other', 0);
-      return answer;
-    }
-    const text = await answer.text();
-    this.count('other', text.length);
-    const { ok, status, headers } = answer;
-    return { ok, status, headers, text: async () => text, json: async () => JSON.parse(text) };
-  }
+/**
+ * Read at once, so that it can be given twice: JSON only, never an attachment.
+ * @param {any} answer
+ */
+async function repeatable(answer) {
+  const text = await answer.text();
+  const { ok, status, headers } = answer;
+  return { ok, status, headers, text: async () => text, json: async () => JSON.parse(text) };
 }

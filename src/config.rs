@@ -1,12 +1,9 @@
 //! What the caller and the host decide before a run begins. The planner reads
 //! it and never changes it.
 
-use serde::Deserialize;
-
 /// Settings of one run of the planner. The host fills them in from the plugin's
 /// options, from what it knows of the platform and from the two databases.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Rows that the replicator takes at once (its `batch_size`).
     pub batch_size: u32,

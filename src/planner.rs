@@ -15,7 +15,7 @@ mod params;
 mod rows;
 mod wants;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use self::diff::DiffPolicy;
@@ -104,7 +104,8 @@ pub struct Planner {
     diffs: DiffPolicy,
     diff_retries: VecDeque<(Vec<u64>, u32)>,
     pace: Pace,
-    flights: BTreeMap<RequestId, InFlight>,
+    /// A handful, in the order in which they left.
+    flights: Vec<(RequestId, InFlight)>,
     next_request: u32,
     events: VecDeque<Event>,
     couch: bool,
@@ -126,7 +127,7 @@ impl Planner {
             diffs: DiffPolicy::new(config.target_empty),
             diff_retries: VecDeque::new(),
             pace: Pace::new(config.max_concurrency),
-            flights: BTreeMap::new(),
+            flights: Vec::new(),
             next_request: 0,
             events: VecDeque::new(),
             couch: false,
@@ -195,7 +196,7 @@ impl Planner {
     /// Documents came, an answer for each entry in the order asked, and how many
     /// bytes they were together.
     pub fn handle_docs(&mut self, id: RequestId, answers: Vec<Answer>, bytes: u64, now: u64) {
-        let sent_at = self.flights.get(&id).map_or(now, |flight| flight.sent_at);
+        let sent_at = self.flight(id).map_or(now, |flight| flight.sent_at);
         let Some(Flight::Docs { ids, depth, .. }) = self.land(id, now) else {
             return self.drop_answers(&answers);
         };
@@ -241,7 +242,7 @@ impl Planner {
 
     /// Bytes of an answer arrived: it has not stalled.
     pub fn handle_progress(&mut self, id: RequestId, now: u64) {
-        if let Some(flight) = self.flights.get_mut(&id) {
+        if let Some(flight) = self.flight(id) {
             flight.seen_at = now;
         }
     }
@@ -258,7 +259,7 @@ impl Planner {
             .flights
             .iter()
             .filter(|(_, flight)| self.deadline(flight).is_some_and(|at| at <= now))
-            .map(|(&id, _)| id)
+            .map(|(id, _)| *id)
             .collect();
         for id in stalled {
             self.events.push_back(Event::Abort(id));
@@ -273,8 +274,7 @@ impl Planner {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called, should
     /// nothing else happen before.
     pub fn poll_timeout(&self, now: u64) -> Option<u64> {
-        self.flights
-            .values()
+        self.flights()
             .filter_map(|flight| self.deadline(flight))
             .chain(self.wants.due_at())
             .chain(self.feed.due_at())
@@ -408,7 +408,7 @@ impl Planner {
 
     /// Bytes of documents read ahead, in flight included (those as expected).
     pub fn buffered(&self) -> u64 {
-        let coming = self.flights.values().map(|flight| match flight.what {
+        let coming = self.flights().map(|flight| match flight.what {
             Flight::Docs { bytes, .. } => bytes,
             _ => 0,
         });
@@ -417,8 +417,7 @@ impl Planner {
 
     /// Requests for documents in flight.
     pub fn docs_in_flight_count(&self) -> usize {
-        self.flights
-            .values()
+        self.flights()
             .filter(|f| matches!(f.what, Flight::Docs { .. }))
             .count()
     }
@@ -443,8 +442,7 @@ impl Planner {
             LOCAL_DIFFS
         };
         let under_way = self
-            .flights
-            .values()
+            .flights()
             .filter(|f| matches!(f.what, Flight::Diff { .. }))
             .count();
         if under_way >= most {
@@ -503,19 +501,29 @@ impl Planner {
     fn launch(&mut self, what: Flight, ask: Ask, now: u64) -> Request {
         let id = RequestId(self.next_request);
         self.next_request += 1;
-        self.flights.insert(
-            id,
-            InFlight {
-                what,
-                sent_at: now,
-                seen_at: now,
-            },
-        );
+        let flight = InFlight {
+            what,
+            sent_at: now,
+            seen_at: now,
+        };
+        self.flights.push((id, flight));
         Request { id, ask }
     }
 
+    fn flights(&self) -> impl Iterator<Item = &InFlight> {
+        self.flights.iter().map(|(_, flight)| flight)
+    }
+
+    fn flight(&mut self, id: RequestId) -> Option<&mut InFlight> {
+        self.flights
+            .iter_mut()
+            .find(|(name, _)| *name == id)
+            .map(|(_, flight)| flight)
+    }
+
     fn land(&mut self, id: RequestId, now: u64) -> Option<Flight> {
-        let flight = self.flights.remove(&id)?;
+        let at = self.flights.iter().position(|(name, _)| *name == id)?;
+        let (_, flight) = self.flights.remove(at);
         let took = now.saturating_sub(flight.sent_at);
         match flight.what {
             Flight::Feed => self.stats.feed_ms += took,

@@ -7,6 +7,7 @@ mod checkpoint;
 mod driver;
 mod host;
 mod http;
+mod settings;
 mod slab;
 
 use std::cell::RefCell;
@@ -17,7 +18,6 @@ use wasm_bindgen::prelude::*;
 
 use self::driver::Driver;
 use self::host::Host;
-use crate::config::Config;
 
 /// One run: the feed of a source after one sequence, and its documents.
 ///
@@ -30,17 +30,19 @@ pub struct Engine {
 
 #[wasm_bindgen]
 impl Engine {
-    /// A run with `config` (see [`Config`], plus `source`, `target` and `feed`
-    /// of `js/host.js`) after the sequence `since`. Nothing is asked before
+    /// A run with `config` (see `settings`) after the sequence `since`. Nothing is asked before
     /// [`start`](Self::start).
     #[wasm_bindgen(constructor)]
-    pub fn new(config: JsValue, host: Host, since: JsValue) -> Result<Engine, JsError> {
-        let planner: Config = serde_wasm_bindgen::from_value(config.clone())?;
-        let ends: driver::Ends = serde_wasm_bindgen::from_value(config)?;
-        let since = host::json_text(&since);
-        Ok(Engine {
-            driver: Rc::new(RefCell::new(Driver::new(planner, ends, host, since))),
-        })
+    pub fn new(config: &JsValue, host: Host, since: &JsValue) -> Engine {
+        let driver = Driver::new(
+            settings::config(config),
+            settings::ends(config),
+            host,
+            host::json_text(since),
+        );
+        Engine {
+            driver: Rc::new(RefCell::new(driver)),
+        }
     }
 
     /// Begins to read ahead.

@@ -27,7 +27,7 @@ export async function buildEngine({ wasmBindgen, dev = false }) {
     await run(wasmBindgen, [...web, '--out-dir', draft, wasm]);
     const bytes = join(draft, 'engine_bg.wasm');
     // The features that rustc used are read from the file's own section.
-    if (!dev) await run(process.execPath, [wasmOpt(), '-Os', '--strip-debug', '--strip-producers', bytes, '-o', bytes]);
+    if (!dev) await run(process.execPath, [wasmOpt(), '-Oz', '--strip-debug', '--strip-producers', bytes, '-o', bytes]);
     put(join(pkg, 'engine.wasm'), readFileSync(bytes));
     put(join(pkg, 'engine.js'), readFileSync(join(draft, 'engine.js')));
     put(join(pkg, 'engine.d.ts'), readFileSync(join(draft, 'engine.d.ts')));

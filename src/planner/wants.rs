@@ -2,7 +2,7 @@
 //! replicator took their documents: which are asked for next, together, and what
 //! becomes of each answer. Knows ids and sizes, never bodies.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{HashMap, VecDeque};
 
 use super::batch::Sizes;
 use super::params::{Depth, is_first_generation};
@@ -18,6 +18,36 @@ const MOST_TRIES: u8 = 6;
 const MOST_ROW_TRIES: u8 = 3;
 /// Wait (ms) before the second repeat; doubles. The first repeat is at once.
 const RETRY_MS: u64 = 200;
+
+/// Ids that wait, in order. Most are added behind the last and taken from the front.
+#[derive(Debug, Default)]
+struct Queue(VecDeque<WantId>);
+
+impl Queue {
+    fn insert(&mut self, id: WantId) {
+        if let Err(at) = self.0.binary_search(&id) {
+            self.0.insert(at, id);
+        }
+    }
+
+    fn remove(&mut self, id: WantId) {
+        if let Ok(at) = self.0.binary_search(&id) {
+            self.0.remove(at);
+        }
+    }
+
+    fn contains(&self, id: WantId) -> bool {
+        self.0.binary_search(&id).is_ok()
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn first(&self, count: usize) -> Vec<WantId> {
+        self.0.iter().take(count).copied().collect()
+    }
+}
 
 /// What came of a want.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,12 +87,12 @@ struct Retry {
 /// All wants, and the queues of those that wait for a request.
 #[derive(Debug)]
 pub(super) struct Wants {
-    all: BTreeMap<WantId, Want>,
+    all: HashMap<WantId, Want>,
     next: WantId,
-    urgent: BTreeSet<WantId>,
-    plain: BTreeSet<WantId>,
-    latest: BTreeSet<WantId>,
-    attached: BTreeSet<WantId>,
+    urgent: Queue,
+    plain: Queue,
+    latest: Queue,
+    attached: Queue,
     retries: Vec<Retry>,
     pub(super) ready_bytes: u64,
     pub(super) sizes: Sizes,
@@ -75,12 +105,12 @@ pub(super) struct Wants {
 impl Wants {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            all: BTreeMap::new(),
+            all: HashMap::new(),
             next: 0,
-            urgent: BTreeSet::new(),
-            plain: BTreeSet::new(),
-            latest: BTreeSet::new(),
-            attached: BTreeSet::new(),
+            urgent: Queue::default(),
+            plain: Queue::default(),
+            latest: Queue::default(),
+            attached: Queue::default(),
             retries: Vec::new(),
             ready_bytes: 0,
             sizes: Sizes::new(),
@@ -124,7 +154,7 @@ impl Wants {
             &mut self.latest,
             &mut self.attached,
         ] {
-            queue.remove(&id);
+            queue.remove(id);
         }
         let want = self.all.remove(&id)?;
         self.ready_bytes -= want.bytes;
@@ -168,13 +198,13 @@ impl Wants {
             };
             let count = sizes.slice(queued, room).min(most);
             let queue = self.queue(depth, urgent);
-            let ids: Vec<_> = queue.iter().take(count).copied().collect();
+            let ids = queue.first(count);
             return self.slice(ids, depth);
         }
         None
     }
 
-    fn queue(&mut self, depth: Depth, urgent: bool) -> &mut BTreeSet<WantId> {
+    fn queue(&mut self, depth: Depth, urgent: bool) -> &mut Queue {
         match (depth, urgent) {
             (_, true) => &mut self.urgent,
             (Depth::Plain, _) => &mut self.plain,
@@ -215,7 +245,7 @@ impl Wants {
                 &mut self.latest,
                 &mut self.attached,
             ] {
-                queue.remove(id);
+                queue.remove(*id);
             }
         }
     }
@@ -225,7 +255,7 @@ impl Wants {
         let queued = slice.ids.iter().any(|id| {
             [&self.urgent, &self.plain, &self.latest, &self.attached]
                 .iter()
-                .any(|q| q.contains(id))
+                .any(|q| q.contains(*id))
         });
         if !queued {
             let most = slice.ids.len();

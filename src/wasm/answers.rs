@@ -68,11 +68,12 @@ pub(super) fn diff(
     let mut missing = Vec::with_capacity(rows.len());
     for row in rows {
         let id = get(&kept.rows.peek(row.0), "id");
-        let of = Reflect::get(value, &id).unwrap_or(JsValue::UNDEFINED);
-        if of.is_undefined() {
+        // Its own: a document may be called `constructor`.
+        if !Object::has_own(value.unchecked_ref::<Object>(), &id) {
             missing.push(Vec::new());
             continue;
         }
+        let of = Reflect::get(value, &id).unwrap_or(JsValue::UNDEFINED);
         let revs: Option<_> = list(&of, "missing")?.iter().map(|rev| key(&rev)).collect();
         missing.push(revs.ok_or_else(|| bad("a diff with a revision that is no string"))?);
     }

@@ -11,9 +11,9 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::AbortSignal;
 
 use super::answers;
-use super::driver::{Driver, End, pump};
+use super::driver::{Driver, pump};
 use super::host::{Host, get, json_text, now, set, words};
-use super::http::{Call, Json};
+use super::http::{Call, Json, Remote};
 use crate::error::{Failure, FailureKind};
 use crate::request::{Ask, Entry, Params, Request, RequestId, RowHandle};
 
@@ -67,8 +67,8 @@ impl Asking {
             )
         };
         let answer = match source {
-            End::Local => self.local(self.host().feed(&since, limit)).await?,
-            End::Remote(_) => {
+            None => self.local(self.host().feed(&since, limit)).await?,
+            Some(source) => {
                 let params = QueryParams::new();
                 params.append(
                     "since",
@@ -109,8 +109,8 @@ impl Asking {
             driver.ends.target.clone()
         };
         let answer = match target {
-            End::Local => self.local(self.host().diff(&revs)).await?,
-            End::Remote(_) => {
+            None => self.local(self.host().diff(&revs)).await?,
+            Some(target) => {
                 self.remote(&target, "_revs_diff", text(&revs), "diff")
                     .await?
             }
@@ -138,9 +138,9 @@ impl Asking {
             (driver.ends.source.clone(), list)
         };
         let answer = match source {
-            End::Local => self.local(self.host().docs(&list)).await?,
-            End::Remote(_) if params.single => self.local(self.host().single(&list)).await?,
-            End::Remote(_) => {
+            None => self.local(self.host().docs(&list)).await?,
+            Some(_) if params.single => self.local(self.host().single(&list)).await?,
+            Some(source) => {
                 let query = QueryParams::new();
                 for (name, on) in [("revs", params.revs), ("latest", params.latest)] {
                     if on {
@@ -197,14 +197,11 @@ impl Asking {
 
     async fn remote(
         &self,
-        end: &End,
+        remote: &Remote,
         path: &str,
         body: Option<JsValue>,
         what: &str,
     ) -> Result<Json, Failure> {
-        let End::Remote(remote) = end else {
-            unreachable!("only remote ends have URLs")
-        };
         let host = self.host();
         let (driver, id) = (self.driver.clone(), self.id);
         let tick = Closure::<dyn FnMut()>::new(move || {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use js_sys::{Array, Function, JSON, Object, Promise, Reflect};
-use serde::Deserialize;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::AbortController;
@@ -20,21 +19,13 @@ use crate::error::{Failure, FailureKind};
 use crate::planner::{Planner, Taken, TakenRows};
 use crate::request::{Batch, Entry, Event, RequestId, RowHandle, Seq};
 
-/// One end of the replication.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum End {
-    Remote(Remote),
-    /// The host's methods reach it.
-    Local,
-}
-
 /// Both ends, and how the feed is asked for.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(super) struct Ends {
-    pub(super) source: End,
-    pub(super) target: End,
+    /// `None`: a database of this process, which the host's methods reach.
+    pub(super) source: Option<Remote>,
+    /// The same of the target.
+    pub(super) target: Option<Remote>,
     /// Query of `_changes`, but for `since`, `limit` and `seq_interval`.
     pub(super) feed_query: String,
     /// Its body where it is a POST.

@@ -51,6 +51,12 @@ extern "C" {
     #[wasm_bindgen(js_name = clearTimeout)]
     pub(super) fn clear_timeout(timer: &JsValue);
 
+    #[wasm_bindgen(js_name = String)]
+    fn string(value: &JsValue) -> String;
+
+    #[wasm_bindgen(js_name = Number)]
+    pub(super) fn number(value: &JsValue) -> f64;
+
     #[wasm_bindgen(js_namespace = performance, js_name = now)]
     fn performance_now() -> f64;
 }
@@ -101,5 +107,5 @@ pub(super) fn words(thrown: &JsValue) -> String {
     reason
         .iter()
         .find_map(JsValue::as_string)
-        .unwrap_or_else(|| format!("{thrown:?}"))
+        .unwrap_or_else(|| string(thrown))
 }

@@ -2,13 +2,12 @@
 //! handle where only that carries the right cookies or the user's own `fetch`.
 
 use gloo_net::http::Headers;
-use js_sys::{Function, Object, Promise};
-use serde::Deserialize;
+use js_sys::{Function, JsString, Object, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
 
-use super::host::{Host, get, set, words};
+use super::host::{Host, get, number, set, words};
 use crate::error::{Failure, FailureKind};
 
 #[wasm_bindgen]
@@ -20,14 +19,14 @@ extern "C" {
 }
 
 /// Where a database is, and how it is reached.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct Remote {
     /// The database's URL with its final slash, without credentials.
-    base: String,
+    pub(super) base: String,
     /// What stock would send, `Authorization` among them.
-    headers: Vec<(String, String)>,
+    pub(super) headers: Vec<(String, String)>,
     /// Through the handle.
-    through: bool,
+    pub(super) through: bool,
 }
 
 /// One request.
@@ -59,7 +58,7 @@ impl Remote {
             status,
             ..network(thrown)
         })?;
-        let bytes = get(&text, "length").as_f64().unwrap_or(0.0);
+        let bytes = f64::from(text.unchecked_ref::<JsString>().length());
         host.count(call.what, bytes);
         let parsed = parse(&text);
         if (200..300).contains(&status) {
@@ -153,8 +152,7 @@ fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Fail
     let reason = body
         .and_then(|body| get(&body, "reason").as_string())
         .unwrap_or_default();
-    let gone =
-        status == 404 && (reason.contains("Database does not exist") || reason == "no_db_file");
+    let gone = status == 404 && (reason == "Database does not exist." || reason == "no_db_file");
     let absent = matches!(status, 400 | 404 | 405 | 406 | 415 | 501) && !gone;
     let kind = if absent {
         FailureKind::Absent
@@ -173,11 +171,10 @@ fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Fail
 fn retry_after(response: &JsValue) -> Option<u64> {
     let headers = get(response, "headers");
     let read: Function = get(&headers, "get").dyn_into().ok()?;
-    let text = read
-        .call1(&headers, &"retry-after".into())
-        .ok()?
-        .as_string()?;
-    if let Ok(seconds) = text.trim().parse::<f64>() {
+    let value = read.call1(&headers, &"retry-after".into()).ok()?;
+    let text = value.as_string()?;
+    let seconds = number(&value);
+    if seconds.is_finite() {
         return Some((seconds.max(0.0) * 1000.0) as u64);
     }
     let wait = js_sys::Date::parse(&text) - js_sys::Date::now();
