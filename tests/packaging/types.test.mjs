@@ -68,7 +68,7 @@ test('the definitions themselves hold no mistake', async (t) => {
     'all.mts': `import 'pouchdb-fast-sync'; import 'pouchdb-fast-sync/slim';`,
     'all.cts': `import a = require('pouchdb-fast-sync'); import b = require('pouchdb-fast-sync/slim'); a; b;`,
   });
-  const tsc = join(await neighbourhood(), 'node_modules', compilers['TypeScript 5']);
+  const tsc = join(await neighbourhood(), 'node_modules', compilers['TypeScript 7']);
   const args = ['--noEmit', '--strict', '--module', 'node16', '--pretty', 'false', 'all.mts', 'all.cts'];
   const said = await output(process.execPath, [tsc, ...args], folder).catch((error) => String(error));
   assert.deepEqual(said.split('\n').filter((line) => line.includes('pouchdb-fast-sync/')), []);
