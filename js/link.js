@@ -47,11 +47,20 @@ export class Link {
     this.done = 0;
     /** @type {(() => void)[]} */
     this.whenDone = [];
-    this.writing = { rows: 0 };
+    /** The engine trapped, and cannot be used any more. */
+    this.broken = false;
   }
 
   /** Asks at once what can be asked, where the target is empty and the feed's beginning is sure to be wanted. */
   async begin() {
+    try {
+      await this.ask();
+    } catch (error) {
+      this.breaks(error);
+    }
+  }
+
+  async ask() {
     const asked = expected(this.opts);
     this.targetEmpty = await this.isTargetEmpty();
     if (asked && this.targetEmpty && this.sourceRemote && !this.run) this.startRun(asked, 0);
@@ -72,7 +81,7 @@ export class Link {
    * @param {boolean} [readAhead] without: for documents on demand only
    */
   startRun(opts, since, readAhead = true) {
-    this.run?.engine.cancel();
+    if (this.run) this.endRun(this.run.engine);
     const { query, body, filtered } = request(opts);
     this.feedOptions = opts;
     const config = {
@@ -95,6 +104,7 @@ export class Link {
     this.targetEmpty = false;
     const run = { engine, key: query + body, next: JSON.stringify(since) };
     this.run = run;
+    this.stats.running = () => engine.stats();
     this.more = readAhead;
     this.inform(run.engine);
     if (readAhead) engine.start();
@@ -117,7 +127,7 @@ export class Link {
    * @param {any} opts
    */
   changes(opts) {
-    const serves = understood(opts) && (!this.sourceRemote || this.sourceRemote.pristine('_changes'));
+    const serves = !this.broken && understood(opts) && (!this.sourceRemote || this.sourceRemote.pristine('_changes'));
     if (!serves) {
       this.more = false;
       this.live = Boolean(opts.continuous);
@@ -138,19 +148,18 @@ export class Link {
     const { query, body } = request(opts);
     const since = JSON.stringify(opts.since ?? 0);
     let { run } = this;
-    if (!run || run.key !== query + body || run.next !== since) {
-      this.handed = this.done = 0;
-      run = this.startRun(opts, opts.since ?? 0);
-    }
     let batch;
     try {
+      if (!run || run.key !== query + body || run.next !== since) {
+        this.handed = this.done = 0;
+        run = this.startRun(opts, opts.since ?? 0);
+      }
       batch = await run.engine.takeRows(opts.limit);
     } catch (failure) {
       if (state.cancelled || this.run !== run) return;
       await this.everythingDone();
       this.stop();
-      if (!isFailure(failure)) throw failure;
-      if (stocksOwn.has(failure.kind)) state.stock = this.source._changes(opts);
+      if (this.breaks(failure) || stocksOwn.has(failure.kind)) state.stock = this.source._changes(opts);
       else opts.complete(toError(failure, 'Reading the changes', this.url()));
       return;
     }
@@ -189,9 +198,16 @@ export class Link {
   /** @param {any} diff id to revisions */
   async revsDiff(diff) {
     const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
-    if (!pristine || !this.run) return this.target.revsDiff(diff);
+    if (!pristine || !this.run || this.broken) return this.target.revsDiff(diff);
     const { engine } = this.run;
-    const { known, unknown } = engine.takeDiff(diff);
+    let answer;
+    try {
+      answer = engine.takeDiff(diff);
+    } catch (error) {
+      this.breaks(error);
+      return this.target.revsDiff(diff);
+    }
+    const { known, unknown } = answer;
     const ids = Object.keys(unknown);
     if (ids.length === 0) return known;
     const asked = await this.target.revsDiff(unknown);
@@ -212,13 +228,13 @@ export class Link {
   /** @param {any} opts @param {any[]} rest */
   async bulkGet(opts, ...rest) {
     const pristine = this.sourceRemote ? this.sourceRemote.pristine('bulkGet') : inherited(this.source, 'bulkGet');
-    if (!pristine || rest.length > 0) return this.source.bulkGet(opts, ...rest);
-    const run = this.run ?? this.startRun({}, 0, false);
+    if (!pristine || rest.length > 0 || this.broken) return this.source.bulkGet(opts, ...rest);
     let answer;
     try {
+      const run = this.run ?? this.startRun({}, 0, false);
       answer = await run.engine.takeDocs(opts.docs);
     } catch (failure) {
-      if (!isFailure(failure)) throw failure;
+      if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
       throw toError(failure, 'Fetching documents', this.url());
     }
     if (this.sourceRemote) await detach(answer, this);
@@ -228,8 +244,24 @@ export class Link {
   /** @param {any} req @param {any[]} rest */
   async bulkDocs(req, ...rest) {
     const results = await write(this, req, rest);
-    this.run?.engine.written();
+    try {
+      this.run?.engine.written();
+    } catch (error) {
+      this.breaks(error);
+    }
     return results;
+  }
+
+  /**
+   * What the engine threw is no failure of its own: it trapped, and stock goes on.
+   * @param {any} thrown
+   */
+  breaks(thrown) {
+    if (isFailure(thrown)) return false;
+    this.broken = true;
+    this.stats.stock = `the engine trapped: ${thrown?.message ?? thrown}`;
+    this.run = null;
+    return true;
   }
 
   /** A database, for messages. */
@@ -237,12 +269,20 @@ export class Link {
     return this.sourceRemote?.base ?? this.source.name;
   }
 
+  /** @param {Engine} engine */
+  endRun(engine) {
+    this.run = null;
+    try {
+      this.stats.add(engine.stats());
+      engine.cancel();
+    } catch (error) {
+      this.breaks(error);
+    }
+  }
+
   /** Nothing more is asked for; a later call starts anew. */
   stop() {
-    if (!this.run) return;
-    this.stats.add(this.run.engine.stats());
-    this.run.engine.cancel();
-    this.run = null;
+    if (this.run) this.endRun(this.run.engine);
     for (const call of this.whenDone.splice(0)) call();
   }
 }

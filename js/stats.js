@@ -11,6 +11,8 @@ export class Stats {
     this.docsWritten = 0;
     /** @type {number | null} */
     this.pending = null;
+    /** Why stock did the work, if it did. @type {string | null} */
+    this.stock = null;
     /** What ended runs of the engine counted. @type {any} */
     this.engine = {};
     /** @type {() => any} */
@@ -32,11 +34,13 @@ export class Stats {
   /** @param {any} figures of a run */
   add(figures) {
     this.engine = sum(this.engine, figures);
+    this.running = () => null;
   }
 
   all() {
     const engine = sum(this.engine, this.running());
     return {
+      stock: this.stock,
       requests: { ...this.requests },
       requestsTotal: Object.values(this.requests).reduce((a, b) => a + b, 0),
       bytes: this.bytes,

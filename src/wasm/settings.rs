@@ -43,13 +43,14 @@ pub(super) fn ends(value: &JsValue) -> Ends {
 
 /// `{ base, headers, through }`, or nothing for a database of this process.
 fn remote(value: &JsValue) -> Option<Remote> {
-    let headers = Array::from(&get(value, "headers"));
+    let base = get(value, "base").as_string()?;
     let header = |pair: JsValue| {
         let pair = Array::from(&pair);
         Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
     };
+    let headers = Array::from(&get(value, "headers"));
     Some(Remote {
-        base: get(value, "base").as_string()?,
+        base,
         headers: headers.iter().filter_map(header).collect(),
         through: get(value, "through").as_bool().unwrap_or(false),
     })
