@@ -39,6 +39,11 @@ export function storeAttachment({ name, type, bytes, revpos = 0, encoding = 'ide
 /** @param {Attachment} att */
 export const plainBytes = (att) => (att.encoding === 'gzip' ? gunzip(att.stored) : att.stored);
 
+/** @param {string} name */
+export function validateAttachmentName(name) {
+  if (name.startsWith('_')) throw badRequest(`Attachment name '${name}' starts with prohibited character '_'`);
+}
+
 /**
  * @param {string} name
  * @param {any} json a member of `_attachments`
@@ -46,16 +51,14 @@ export const plainBytes = (att) => (att.encoding === 'gzip' ? gunzip(att.stored)
  * @returns {Attachment | Stub}
  */
 export function attachmentFromJson(name, json, follow) {
-  if (name.startsWith('_')) {
-    throw badRequest(`Attachment name '${name}' starts with prohibited character '_'`);
-  }
+  validateAttachmentName(name);
   const type = json.content_type ?? 'application/octet-stream';
   if (json.stub) return { name, type, revpos: json.revpos, stub: true };
   if (json.follows) {
     const encoding = json.encoding === 'gzip' ? 'gzip' : 'identity';
     return storeAttachment({ name, type, bytes: follow(name, json), revpos: json.revpos, encoding, length: json.length });
   }
-  if (typeof json.data !== 'string') throw badRequest(`Invalid attachment data for ${name}`);
+  if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(json.data ?? '?')) throw badRequest(`Invalid attachment data for ${name}`);
   return storeAttachment({ name, type, bytes: Buffer.from(json.data, 'base64'), revpos: json.revpos });
 }
 

@@ -1,10 +1,10 @@
 // The endpoints of one attachment: its bytes, plain or as stored, and edits of the document
 // that add or remove one.
 
-import { plainBytes, storeAttachment } from './attachments.mjs';
+import { plainBytes, storeAttachment, validateAttachmentName } from './attachments.mjs';
 import { livingWinner } from './database.mjs';
 import { validateDocId } from './document.mjs';
-import { CouchError, methodNotAllowed, notFound } from './errors.mjs';
+import { conflict, CouchError, methodNotAllowed, notFound } from './errors.mjs';
 import { ifMatch } from './docs.mjs';
 import { parseRev } from './revs.mjs';
 import { updateInteractively } from './writes.mjs';
@@ -62,8 +62,10 @@ function write(db, request, id, name) {
   const isNew = rev === undefined && request.method === 'PUT';
   const base = isNew ? null : revision(db, id, rev);
   const kept = (base?.value.atts ?? []).filter((att) => att.name !== name);
-  if (request.method === 'DELETE' && kept.length === base?.value.atts.length) {
-    throw notFound('Document is missing attachment');
+  if (request.method === 'PUT') validateAttachmentName(name);
+  if (request.method === 'DELETE') {
+    if (kept.length === base?.value.atts.length) throw notFound('Document is missing attachment');
+    if (rev === undefined) throw conflict();
   }
   const stubs = kept.map((att) => ({ name: att.name, type: att.type, stub: /** @type {const} */ (true) }));
   const added = request.method === 'PUT' ? [storeAttachment({

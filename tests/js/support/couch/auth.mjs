@@ -78,7 +78,7 @@ export class Auth {
       body: {
         ok: true,
         userCtx: { name, roles },
-        info: { authentication_handlers: handlers, ...(name ? { authenticated: 'cookie' } : {}) },
+        info: { authentication_handlers: handlers, ...(name ? { authenticated: request.headers.authorization ? 'default' : 'cookie' } : {}) },
       },
     };
   }

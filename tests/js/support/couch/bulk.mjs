@@ -21,7 +21,7 @@ const REFUSED_PARAMETERS = ['open_revs', 'new_edits', 'w', 'rev', 'atts_since'];
 /** @param {Database} db @param {Request} request @returns {Answer} */
 export function bulkGet(db, request) {
   const { docs } = request.jsonObject();
-  if (docs === undefined) throw badRequest("Missing JSON list of 'docs'.");
+  if (!Array.isArray(docs)) throw badRequest("Missing JSON list of 'docs'.");
   const { query } = request;
   for (const name of REFUSED_PARAMETERS) {
     if (name in query) throw badRequest(`"${name}" query parameter is not acceptable`);
@@ -52,6 +52,7 @@ function openEntry(db, query, wanted) {
     return failed(null, null, badRequest('document must be a JSON object'));
   }
   const { id, rev, atts_since: since = [] } = wanted;
+  if (!Array.isArray(since)) return failed(id, since, badRequest('att_since value must be array of revs.'));
   if (id === undefined) return failed(null, null, badRequest('document id missed'));
   let ancestors;
   try {
@@ -138,7 +139,8 @@ export function allDocs(db, request) {
   const keys = body.keys ?? parameter('keys') ?? (query.key === undefined ? undefined : [parameter('key')]);
   const descending = query.descending === 'true' || body.descending === true;
   const living = [...db.docs.values()].filter(({ tree }) => !tree.winner().value?.deleted).map(({ id }) => id).sort();
-  let ids = keys ?? (descending ? living.reverse() : living);
+  if (descending) living.reverse();
+  let ids = keys ?? living;
   const start = parameter('startkey') ?? parameter('start_key');
   const end = parameter('endkey') ?? parameter('end_key');
   if (!keys) {
@@ -148,6 +150,7 @@ export function allDocs(db, request) {
   const skip = Number(query.skip ?? body.skip ?? 0);
   const limit = Number(query.limit ?? body.limit ?? Infinity);
   const view = { data: query.attachments === 'true' };
+  const offset = keys ? null : living.indexOf(ids[skip]);
   const rows = ids.slice(skip, skip + limit).map((/** @type {string} */ id) => {
     const winner = db.docs.get(id)?.tree.winner();
     if (!winner) return { key: id, error: 'not_found' };
@@ -156,5 +159,7 @@ export function allDocs(db, request) {
     if (query.include_docs !== 'true' && body.include_docs !== true) return json;
     return { ...json, doc: deleted ? null : documentToJson(id, winner, view) };
   });
-  return { status: 200, headers: {}, chunked: true, body: { total_rows: living.length, offset: keys ? null : skip, rows } };
+  const head = JSON.stringify({ total_rows: living.length, offset: offset === -1 ? living.length : offset }).slice(0, -1);
+  const lines = rows.map((/** @type {object} */ json) => JSON.stringify(json)).join(',\r\n');
+  return { status: 200, headers: {}, chunked: true, body: `${head},"rows":[\r\n${lines}\r\n]}\n` };
 }

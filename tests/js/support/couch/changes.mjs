@@ -20,9 +20,11 @@ const NO_LIMIT = 1e15; // #changes_args.limit: it decides which rows have a seq 
 const MAX_TIMEOUT = 60_000; // ms, [chttpd] changes_timeout
 const FEEDS = ['normal', 'longpoll', 'continuous'];
 
+const badArgument = () => new CouchError(500, 'unknown_error', 'badarg', { ref: 688277923 });
+
 /** @param {string} text */
 function integer(text) {
-  if (!/^[+-]?\d+$/.test(text)) throw new CouchError(500, 'unknown_error', 'badarg', { ref: 688277923 });
+  if (!/^[+-]?\d+$/.test(text)) throw badArgument();
   return Number(text);
 }
 
@@ -33,6 +35,7 @@ function integer(text) {
  */
 function parse(db, request) {
   const { query } = request;
+  if (!['main_only', 'all_docs', undefined].includes(query.style)) throw badArgument();
   const body = request.method === 'POST' && request.rawBody.length > 0 ? request.jsonObject() : null;
   const feed = query.feed === 'live' ? 'continuous' : query.feed ?? 'normal';
   if (!FEEDS.includes(feed)) {
@@ -182,13 +185,15 @@ const longpoll = (db, args) => async (write, signal) => {
 /** @param {Database} db @param {Args} args @returns {import('./http.mjs').Stream} */
 const continuous = (db, args) => async (write, signal) => {
   let { since, limit } = args;
+  let pending;
   do {
     const found = collect(db, { ...args, since, limit });
     since = found.since;
     limit -= found.rows.length;
+    pending = found.pending;
     write(found.rows.map((json) => `${JSON.stringify(json)}\n`).join('') || '\n');
   } while (limit > 0 && await nextUpdate(db, args, write, signal));
-  write(`${JSON.stringify({ last_seq: encodeSeq(db.uuid, since), pending: 0 })}\n`);
+  write(`${JSON.stringify({ last_seq: encodeSeq(db.uuid, since), pending })}\n\n`);
 };
 
 /**

@@ -38,6 +38,8 @@ export class Database {
     this.seqs = new Array(q).fill(0);
     /** @type {Map<string, StoredDoc>} in the order of their last update */
     this.docs = new Map();
+    /** @type {Set<string>} */
+    this.designIds = new Set();
     /** @type {Map<string, { rev: number, body: object }>} */
     this.locals = new Map();
     this.security = CLOSED;
@@ -94,6 +96,7 @@ export class Database {
     doc.seq = this.seqs[doc.shard];
     this.docs.delete(doc.id);
     this.docs.set(doc.id, doc);
+    if (doc.id.startsWith('_design/')) this.designIds.add(doc.id);
   }
 
   /** @param {string} id */

@@ -29,9 +29,9 @@ function settled(row) {
 
 /** @param {Database} db @param {Request} request @param {string} id @returns {Answer} */
 export function document(db, request, id) {
-  validateDocId(id);
   if (id.startsWith('_local/')) return local(db, request, id);
   if (request.method === 'GET') return readDocument(db, request, id);
+  validateDocId(id);
   if (request.method === 'PUT') return writeDocument(db, request, id);
   if (request.method !== 'DELETE') throw methodNotAllowed('DELETE,GET,HEAD,POST,PUT,COPY');
   livingWinner(db.docs.get(id));
@@ -173,7 +173,7 @@ function local(db, request, id) {
   }
   if (request.method === 'DELETE') {
     if (!json) throw notFound('missing');
-    return { status: 200, headers: {}, body: putLocal(db, documentFromJson({ _deleted: true }, { id })) };
+    return { status: 200, headers: { ETag: etag(null) }, body: putLocal(db, documentFromJson({ _deleted: true }, { id })) };
   }
   if (request.method !== 'PUT') throw methodNotAllowed('DELETE,GET,HEAD,POST,PUT,COPY');
   const row = putLocal(db, documentFromJson(request.json(), { id, maxSize: db.limits.maxDocumentSize }));

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Auth } from './auth.mjs';
 import { corsHeaders, DEFAULT_CORS, preflight } from './cors.mjs';
 import { Database } from './database.mjs';
-import { CouchError, methodNotAllowed, tooLarge } from './errors.mjs';
+import { CouchError, tooLarge } from './errors.mjs';
 import { Faults } from './faults.mjs';
 import { readBody, Request, send } from './http.mjs';
 import { RequestLog } from './log.mjs';
@@ -211,10 +211,13 @@ export class Couch {
       const db = this.databases.get(request.segments[0]);
       await db?.onRequest?.(entry, db);
       request.user = this.auth.identify(request.headers);
-      if (request.method === 'OPTIONS') throw methodNotAllowed('DELETE,GET,HEAD,POST');
       return route(this, request);
     } catch (error) {
-      if (!(error instanceof CouchError)) throw error;
+      if (!(error instanceof CouchError)) {
+        // As CouchDB answers when something crashed; here it is most likely a mistake of this server.
+        console.error('scripted CouchDB failed on', entry.method, entry.url, error);
+        return { status: 500, headers: {}, body: { error: 'unknown_error', reason: String(error), ref: 0 } };
+      }
       const close = error.status === 413 || (!request.bodyTaken && request.rawBody.length > 0);
       return { status: error.status, headers: error.headers, body: error.toJSON(), close };
     }

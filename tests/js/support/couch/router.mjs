@@ -28,7 +28,10 @@ export function route(couch, request) {
   const [first, ...rest] = request.segments;
   if (first === '' || first === undefined) return welcome(couch, request);
   if (first === '_session') return couch.auth.session(request);
-  if (first === '_up') return ok({ status: 'ok', seeds: {} });
+  if (first === '_up') {
+    if (request.method !== 'GET') throw methodNotAllowed('GET,HEAD');
+    return ok({ status: 'ok', seeds: {} });
+  }
   if (first === '_all_dbs') {
     requireServerAdmin(request.user);
     return ok([...couch.databases.keys()].sort());
@@ -67,6 +70,10 @@ function database(couch, request, name) {
   }
   if (request.method === 'DELETE') {
     requireServerAdmin(request.user);
+    if ('rev' in request.query) {
+      throw badRequest('You tried to DELETE a database with a ?=rev parameter. '
+        + 'Did you mean to DELETE a document instead?');
+    }
     if (!db) throw databaseMissing();
     couch.databases.delete(name);
     db.destroy();
@@ -127,7 +134,8 @@ function inDatabase(db, request, path) {
   if (endpoint) {
     const handler = endpoint[/** @type {'GET'} */ (request.method)];
     if (handler) return handler(db, request);
-    throw methodNotAllowed(Object.keys(endpoint).join(','));
+    const allowed = Object.keys(endpoint);
+    throw methodNotAllowed((first === '_changes' ? [...allowed, 'HEAD'] : allowed).join(','));
   }
   if (request.method === 'GET' && first.startsWith('_design/')) {
     const [, before, after] = /^(.*?)_design%2F(.*)$/i.exec(request.url) ?? [];

@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolveStubs } from './attachments.mjs';
 import { compareBytes } from './bytes.mjs';
-import { badRequest, conflict, notFound } from './errors.mjs';
+import { badRequest, conflict, CouchError, notFound } from './errors.mjs';
 import { newRevId } from './erlang.mjs';
 import { comparePaths } from './tree.mjs';
 import { refusal, validators } from './validate.mjs';
@@ -31,7 +31,7 @@ function buckets(docs) {
   return [...byId.keys()].sort(compareBytes).map((id) => /** @type {T[]} */ (byId.get(id)));
 }
 
-/** @param {Incoming} doc @param {import('./errors.mjs').CouchError} error */
+/** @param {Incoming} doc @param {CouchError} error */
 const refused = (doc, { error, reason }) => ({ id: doc.id, error, reason });
 
 /**
@@ -45,8 +45,9 @@ export function updateInteractively(db, docs, user) {
   const functions = validators(db);
   /** @type {Map<Incoming, Row>} */
   const rows = new Map();
+  const checked = shardsToCheck(db, functions, docs);
   const accepted = docs.filter((doc) => {
-    if (doc.id.startsWith('_local/')) return true;
+    if (doc.id.startsWith('_local/') || !checked.has(db.shardOf(doc.id))) return true;
     const error = checkEdit(db, functions, user, doc);
     if (error) rows.set(doc, refused(doc, error));
     return !error;
@@ -66,7 +67,7 @@ export function updateInteractively(db, docs, user) {
  * @param {Function[]} functions
  * @param {UserContext} user
  * @param {Incoming} doc
- * @returns {import('./errors.mjs').CouchError | null}
+ * @returns {CouchError | null}
  */
 function checkEdit(db, functions, user, doc) {
   const tree = db.docs.get(doc.id)?.tree;
@@ -100,6 +101,9 @@ function writeEdit(db, doc) {
     // A deleted document comes back on top of its winner, and only without a `_rev`.
     if (doc.revs.ids.length > 0 || doc.deleted) return refused(doc, conflict());
     parent = tree.winner();
+  } else if (doc.revs.ids.length > 0 && tree.nodes.size === 0) {
+    // Where nothing was checked, an edit of a revision that nobody knows goes through.
+    parent = { pos: doc.revs.start, id: doc.revs.ids[0] };
   } else if (doc.revs.ids.length > 0) {
     const node = tree.get(`${doc.revs.start}-${doc.revs.ids[0]}`);
     // Taken by an earlier document of the same request.
@@ -181,9 +185,9 @@ function mergeBucket(db, bucket) {
 const snapshot = (tree) => new Map([...tree.nodes].map(([rev, { value }]) => [rev, value]));
 
 /**
- * CouchDB looks at the old trees before a replicated write only where it has to: in shards that
- * have validation functions or have not read them yet, and for design documents and attachments.
- * Elsewhere a revision whose body was missing is filled in; where it looks, such a one is ignored.
+ * CouchDB looks at the old trees before a write only where it has to: in shards that have
+ * validation functions or have not read them yet, and for design documents and attachments.
+ * Elsewhere a replicated revision whose body was missing is filled in; where it looks, ignored.
  * @param {Database} db
  * @param {Function[]} functions
  * @param {Incoming[]} docs
@@ -258,7 +262,7 @@ export function putLocal(db, doc) {
     return { ok: true, id: doc.id, rev: '0-0' };
   }
   const given = doc.revs.ids[0] ?? '0';
-  if (doc.revs.start !== 0 || !/^\d+$/.test(given)) throw badRequest('Invalid rev format');
+  if (doc.revs.start !== 0 || !/^\d+$/.test(given)) throw new CouchError(500, 'error', 'Invalid rev format');
   const rev = Number(given) + 1;
   db.locals.set(doc.id, { rev, body: doc.body });
   return { ok: true, id: doc.id, rev: `0-${rev}` };
