@@ -102,6 +102,15 @@ describe('faults', () => {
     assert.deepEqual(await ids(), ['n0', 'n1', 'n2']);
   });
 
+  test('_bulk_get that misses a document once', async () => {
+    const db = notes('missing');
+    couch.faults.add({ when: { path: /_bulk_get/ }, action: faults.missingInResults(['n1']) });
+    const answers = async () => (await jsonOf('/missing/_bulk_get', { json: wanted(db) })).results
+      .map((/** @type {any} */ { docs: [{ ok, error }] }) => ok?._rev ?? `${error.rev} ${error.reason}`);
+    const [before, after] = [await answers(), await answers()];
+    assert.deepEqual(before, after.map((/** @type {string} */ rev, /** @type {number} */ i) => (i === 1 ? `${rev} missing` : rev)));
+  });
+
   test('feed rows without changes', async () => {
     notes('rows');
     couch.faults.add({ when: { path: /_changes/ }, action: faults.rowsWithoutChanges((_row, index) => index === 1) });

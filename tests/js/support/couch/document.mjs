@@ -79,7 +79,7 @@ export function documentFromJson(json, { id, maxSize = Infinity, follow = noPart
     }
   }
   doc.body = Object.fromEntries(body);
-  if (Buffer.byteLength(JSON.stringify(doc.body)) > maxSize) {
+  if (maxSize < Infinity && Buffer.byteLength(JSON.stringify(doc.body)) > maxSize) {
     throw new CouchError(413, 'document_too_large', doc.id);
   }
   return doc;

@@ -130,6 +130,18 @@ export const mapJson = (change, name = 'changed JSON') => ({
 export const shortResults = (count) =>
   mapJson((json) => ({ ...json, results: json.results.slice(0, count) }), 'short results');
 
+/** `_bulk_get` does not find some documents, whatever its quorum. @param {Iterable<string>} ids */
+export const missingInResults = (ids) => {
+  const gone = new Set(ids);
+  return mapJson((json, entry) => ({
+    ...json,
+    results: json.results.map((/** @type {any} */ result, /** @type {number} */ i) => (!gone.has(result.id) ? result : {
+      id: result.id,
+      docs: [{ error: { rev: entry.bodyJSON.docs[i].rev, reason: 'missing', id: result.id, error: 'not_found' } }],
+    })),
+  }), 'missing in results');
+};
+
 /** `_bulk_get` answers, besides, a document that nobody asked for. @param {{ id?: string, first?: boolean }} [options] */
 export const strangerInResults = ({ id = 'stranger', first = false } = {}) => {
   const rev = `1-${'f'.repeat(32)}`;
