@@ -60,7 +60,7 @@ export async function run(command, args, env) {
  */
 export async function script(main) {
   try {
-    process.exitCode = (await main()) ?? 0;
+    process.exitCode = Number((await main()) ?? 0);
   } catch (error) {
     console.error(error instanceof Told ? `\n${error.message}` : error);
     process.exitCode = 1;
