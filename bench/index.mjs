@@ -3,7 +3,9 @@
 // Decides nothing but the order of things: options.mjs says what is measured, place.mjs against what, measure.mjs how, and
 // report.mjs what is made of it.
 import { existsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PLUGIN } from '../demo/pouch.mjs';
 import { Bench } from './measure.mjs';
@@ -17,8 +19,8 @@ export async function main(argv) {
   let place;
   /** @type {Bench | undefined} */
   let bench;
-  let stopped = false;
-  const stop = () => { stopped = true; };
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'fast-sync-bench-'));
+  const stop = () => { if (bench) bench.stopped = true; };
   process.once('SIGINT', stop); // a second one ends at once; databases then stay on the server
   try {
     const plan = planFor(argv);
@@ -29,12 +31,13 @@ export async function main(argv) {
     if (plan.runners.includes('fast') && !existsSync(plan.plugin ?? PLUGIN)) {
       throw new UsageError(plan.plugin ? `--plugin: there is no ${plan.plugin}` : 'the plugin is not built (npm run build); --only stock,tuned measures without it');
     }
+    if (plan.runners.includes('fast')) plan.plugin ??= await copyOfBuild(folder);
     place = await Place.open();
-    bench = new Bench(place, plan, (run) => console.error(inALine(run)));
+    bench = new Bench(place, plan, folder, (run) => console.error(inALine(run)));
     console.error(`${place.name}, Node ${process.versions.node}, ${plan.rows.length} rows of ${plan.rounds} rounds`);
     const results = [], failed = [];
     for (const row of plan.rows) {
-      if (stopped) break;
+      if (bench.stopped) break;
       console.error(`\n${row.dir} ${row.docs} ${row.set}, ${row.rtt} ms, ${row.on}`);
       try {
         results.push(await bench.measure(row));
@@ -57,9 +60,19 @@ export async function main(argv) {
     return 2;
   } finally {
     process.off('SIGINT', stop);
-    for (const file of await bench?.files() ?? []) await rm(file, { force: true });
     await place?.close();
+    await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * The plugin as it is now: a build in the meantime would change what is measured from one run to the next.
+ * @param {string} folder @returns {Promise<string>}
+ */
+async function copyOfBuild(folder) {
+  await writeFile(path.join(folder, 'package.json'), '{"type":"module"}');
+  await cp(path.dirname(PLUGIN), path.join(folder, 'dist'), { recursive: true });
+  return path.join(folder, 'dist', path.basename(PLUGIN));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));

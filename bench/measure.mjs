@@ -4,7 +4,6 @@
 // what is counted, and what "equal" means: the same documents with the same leaves as the source, looked at when the clock
 // has stopped.
 import { writeFile } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { CONTESTANTS } from '../demo/pouch.mjs';
 import { chromiumRunner } from './chromium.mjs';
@@ -23,8 +22,14 @@ export class Bench {
   /** @type {Map<string, Promise<{file: string, docs: any[]}>>} */
   #documents = new Map();
 
-  /** @param {import('./place.mjs').Place} place @param {import('./options.mjs').Plan} plan @param {(run: Measured) => void} tell */
-  constructor(place, plan, tell) {
+  /**
+   * @param {import('./place.mjs').Place} place @param {import('./options.mjs').Plan} plan
+   * @param {string} folder for the files of the sets @param {(run: Measured) => void} tell
+   */
+  constructor(place, plan, folder, tell) {
+    this.folder = folder;
+    /** Set from outside: the run that goes on is the last. */
+    this.stopped = false;
     this.place = place;
     this.plan = plan;
     this.tell = tell;
@@ -43,10 +48,10 @@ export class Bench {
     /** @type {Measured[]} */
     const runs = [];
     const once = async (/** @type {string} */ name, /** @type {number} */ round, /** @type {boolean} */ near) => {
+      if (this.stopped) return;
       const run = await this.#run(runner, { row, name, round, near, source, expected });
       this.tell(run);
       runs.push(run);
-      return run;
     };
     try {
       // With no distance to bridge, the proxy would only take processor time away: what it counts is counted apart.
@@ -109,18 +114,13 @@ export class Bench {
     let made = this.#documents.get(key);
     if (!made) {
       this.#documents.set(key, made = (async () => {
-        const file = path.join(os.tmpdir(), `fast-sync-bench-${process.pid}-${key}.json`);
+        const file = path.join(this.folder, `${key}.json`);
         const leaves = await SETS[set].make(docs);
         await writeFile(file, JSON.stringify(leaves));
         return { file, docs: leaves };
       })());
     }
     return made;
-  }
-
-  /** The files of the sets. */
-  async files() {
-    return (await Promise.all(this.#documents.values())).map(({ file }) => file);
   }
 }
 

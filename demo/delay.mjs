@@ -142,6 +142,7 @@ function serve(/** @type {{host: string, port: number, rtt: number}} */ { host, 
 
 if (process.argv[1] === HERE) {
   process.once('disconnect', () => process.exit(0));
+  process.on('SIGINT', () => {}); // meant for the parent, which may have things to put in order first
   const [options] = await once(process, 'message');
   serve(options);
 }

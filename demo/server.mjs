@@ -133,6 +133,7 @@ function welcome(/** @type {any} */ couch) {
 if (process.argv[1] === HERE) {
   if (process.send) {
     process.once('disconnect', () => process.exit(0));
+    process.on('SIGINT', () => {}); // meant for the parent, which may have things to put in order first
     const [options] = await once(process, 'message');
     const server = await listen(options);
     process.on('message', () => {
