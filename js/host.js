@@ -1,6 +1,8 @@
 // What the engine calls: databases of this process, the user's handle, and the
 // reading of bodies. The names are those of src/wasm/host.rs.
 
+import { textOf } from './writer.js';
+
 /**
  * @param {import('./link.js').Link} link
  */
@@ -12,15 +14,41 @@ export function host(link) {
     /** @param {any} revs */
     diff: (revs) => target.revsDiff(revs),
     /** @param {any[]} docs */
-    docs: (docs) => source.bulkGet({ docs, revs: true, latest: true }),
+    docs: (docs) => local(source, docs),
     /** @param {any[]} docs */
     single: (docs) => single(link.sourceRemote?.twin ?? source, docs),
-    /** @param {string} path @param {any} init */
-    through: (path, init) => (link.sourceRemote ?? link.targetRemote).twin.fetch(path, init),
+    /** @param {boolean} ofTarget @param {string} path @param {any} init */
+    through: (ofTarget, path, init) => (ofTarget ? link.targetRemote : link.sourceRemote)?.twin.fetch(path, init),
     readText,
     /** @param {string} what @param {number} bytes */
     count: (what, bytes) => stats.count(what, bytes),
   };
+}
+
+/** Most documents of a local source read at once. */
+const READS = 40;
+
+/**
+ * As `bulkGet` of a local database, which reads six documents at once; with the
+ * JSON text of each document, which is needed anyway where it goes to a server.
+ * @param {any} db
+ * @param {{ id: string, rev: string }[]} docs
+ */
+async function local(db, docs) {
+  const results = new Array(docs.length);
+  let next = 0;
+  let bytes = 0;
+  const read = async () => {
+    while (next < docs.length) {
+      const at = next++;
+      const { id, rev } = docs[at];
+      const found = await db.get(id, { open_revs: [rev], revs: true, latest: true });
+      results[at] = { id, docs: found };
+      for (const { ok } of found) if (ok) bytes += textOf(ok).length;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(READS, docs.length) }, read));
+  return { results, bytes };
 }
 
 /**

@@ -47,6 +47,10 @@ export class Link {
     this.done = 0;
     /** @type {(() => void)[]} */
     this.whenDone = [];
+    /** What the last write to a local target took. @type {number | undefined} */
+    this.msPerDoc = undefined;
+    /** @type {(phase: string) => void} */
+    this.progress = () => {};
     /** The engine trapped, and cannot be used any more. */
     this.broken = false;
   }
@@ -63,7 +67,7 @@ export class Link {
   async ask() {
     const asked = expected(this.opts);
     this.targetEmpty = await this.isTargetEmpty();
-    if (asked && this.targetEmpty && this.sourceRemote && !this.run) this.startRun(asked, 0);
+    if (asked && this.targetEmpty && !this.run) this.startRun(asked, 0);
   }
 
   async isTargetEmpty() {
@@ -231,8 +235,7 @@ export class Link {
     if (!pristine || rest.length > 0 || this.broken) return this.source.bulkGet(opts, ...rest);
     let answer;
     try {
-      const run = this.run ?? this.startRun({}, 0, false);
-      answer = await run.engine.takeDocs(opts.docs);
+      answer = await this.engine().takeDocs(opts.docs);
     } catch (failure) {
       if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
       throw toError(failure, 'Fetching documents', this.url());
@@ -262,6 +265,16 @@ export class Link {
     this.stats.stock = `the engine trapped: ${thrown?.message ?? thrown}`;
     this.run = null;
     return true;
+  }
+
+  /** @param {any} failure */
+  stocksOwn(failure) {
+    return stocksOwn.has(failure?.kind);
+  }
+
+  /** The engine, for what needs no feed. */
+  engine() {
+    return (this.run ?? this.startRun({}, 0, false)).engine;
   }
 
   /** A database, for messages. */

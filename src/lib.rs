@@ -11,9 +11,11 @@ pub mod checkpoint;
 pub mod config;
 pub mod error;
 pub mod multipart;
+mod pace;
 pub mod planner;
 pub mod request;
 pub mod stats;
+pub mod writes;
 
 #[cfg(target_arch = "wasm32")]
 mod wasm;

@@ -10,7 +10,7 @@
 mod batch;
 mod diff;
 mod feed;
-mod pace;
+
 mod params;
 mod rows;
 mod wants;
@@ -20,12 +20,12 @@ use std::rc::Rc;
 
 use self::diff::DiffPolicy;
 use self::feed::Feed;
-use self::pace::Pace;
 use self::params::{Depth, params};
 use self::rows::Rows;
 use self::wants::{State, WantId, Wants};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
+use crate::pace::Pace;
 use crate::request::{
     Answer, Ask, Batch, DocHandle, Entry, Event, FeedPage, GotDoc, Request, RequestId, RowHandle,
     Seq,

@@ -9,6 +9,7 @@ mod host;
 mod http;
 mod settings;
 mod slab;
+mod write;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -91,6 +92,13 @@ impl Engine {
             self.driver.borrow_mut().planner.drop_handed(&id, rev);
             driver::pump(&self.driver);
         }
+    }
+
+    /// Writes documents, given as JSON texts, to a remote target, as they are:
+    /// `{ rows, tooLarge }` when all were sent. `rows` is what the server said of
+    /// single ones, `tooLarge` the indices of those that it took not even alone.
+    pub fn write(&self, texts: Array) -> Promise {
+        driver::write(&self.driver, texts)
     }
 
     /// The replicator wrote what it took.

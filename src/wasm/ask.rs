@@ -123,7 +123,7 @@ impl Asking {
         Ok(())
     }
 
-    async fn docs(&self, entries: Vec<Entry>, params: Params) -> Result<(), Failure> {
+    async fn docs(&self, entries: Vec<Entry>, mut params: Params) -> Result<(), Failure> {
         let (source, list) = {
             let driver = self.driver.borrow();
             let list: Array = entries
@@ -138,7 +138,11 @@ impl Asking {
             (driver.ends.source.clone(), list)
         };
         let answer = match source {
-            None => self.local(self.host().docs(&list)).await?,
+            None => {
+                // A database of this process is asked as stock does.
+                params.latest = true;
+                self.local(self.host().docs(&list)).await?
+            }
             Some(_) if params.single => self.local(self.host().single(&list)).await?,
             Some(source) => {
                 let query = QueryParams::new();

@@ -14,6 +14,7 @@ use super::ask::carry_out;
 use super::host::{Host, clear_timeout, get, key, now, rejection, set, set_timeout};
 use super::http::Remote;
 use super::slab::Slab;
+use super::write::{self, Writing};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
 use crate::planner::{Planner, Taken, TakenRows};
@@ -55,11 +56,15 @@ pub(super) struct Driver {
     waiting_rows: Option<(usize, Promised)>,
     waiting_docs: Vec<(Array, Promised)>,
     timer: Option<(JsValue, u64, Closure<dyn FnMut()>)>,
+    writing: Option<Rc<RefCell<Writing>>>,
+    limits: (u32, u64),
 }
 
 impl Driver {
     pub(super) fn new(config: Config, ends: Ends, host: Host, since: Seq) -> Self {
         Self {
+            limits: (config.max_concurrency, config.stall_ms),
+            writing: None,
             planner: Planner::new(config, since),
             ends,
             host,
@@ -197,6 +202,18 @@ pub(super) fn take_docs(driver: &Rc<RefCell<Driver>>, entries: Array) -> Promise
     promise
 }
 
+/// The replicator writes one batch after the other, so one write is under way.
+pub(super) fn write(driver: &Rc<RefCell<Driver>>, texts: Array) -> Promise {
+    let inner = &mut *driver.borrow_mut();
+    let Some(target) = &inner.ends.target else {
+        return Promise::reject(&"only a remote target is written by the engine".into());
+    };
+    let host = JsValue::from(&inner.host).unchecked_into();
+    let (promise, writing) = write::write(target, host, texts, inner.limits);
+    inner.writing = Some(writing);
+    promise
+}
+
 /// Lets the planner go as far as it can.
 pub(super) fn pump(driver: &Rc<RefCell<Driver>>) {
     if driver.borrow().closed {
@@ -327,6 +344,9 @@ pub(super) fn cancel(driver: &Rc<RefCell<Driver>>) {
     }
     for (_, abort) in inner.aborts.drain() {
         abort.abort();
+    }
+    if let Some(writing) = inner.writing.take() {
+        writing.borrow_mut().cancel();
     }
     inner.kept = Kept::default();
     let failure = rejection(&Failure::new(FailureKind::Network, "cancelled"));

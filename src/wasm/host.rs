@@ -29,9 +29,14 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     pub(super) fn single(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
 
-    /// A request through the user's own handle.
+    /// A request through the user's own handle, of the target or of the source.
     #[wasm_bindgen(method, catch)]
-    pub(super) fn through(this: &Host, path: &str, init: &JsValue) -> Result<Promise, JsValue>;
+    pub(super) fn through(
+        this: &Host,
+        target: bool,
+        path: &str,
+        init: &JsValue,
+    ) -> Result<Promise, JsValue>;
 
     /// The text of a response; `tick` is called as bytes arrive.
     #[wasm_bindgen(method, catch, js_name = readText)]

@@ -27,6 +27,8 @@ pub(super) struct Remote {
     pub(super) headers: Vec<(String, String)>,
     /// Through the handle.
     pub(super) through: bool,
+    /// It is the target: the host has to know whose handle.
+    pub(super) is_target: bool,
 }
 
 /// One request.
@@ -94,7 +96,8 @@ impl Remote {
             if let Some(body) = &call.body {
                 set(&init, "body", body);
             }
-            host.through(call.path, &init).map_err(network)?
+            host.through(self.is_target, call.path, &init)
+                .map_err(network)?
         } else {
             for (name, value) in &self.headers {
                 headers.append(name, value);

@@ -34,15 +34,15 @@ pub(super) fn config(value: &JsValue) -> Config {
 /// The two ends, and how the feed is asked for.
 pub(super) fn ends(value: &JsValue) -> Ends {
     Ends {
-        source: remote(&get(value, "source")),
-        target: remote(&get(value, "target")),
+        source: remote(&get(value, "source"), false),
+        target: remote(&get(value, "target"), true),
         feed_query: get(value, "feedQuery").as_string().unwrap_or_default(),
         feed_body: get(value, "feedBody").as_string(),
     }
 }
 
 /// `{ base, headers, through }`, or nothing for a database of this process.
-fn remote(value: &JsValue) -> Option<Remote> {
+fn remote(value: &JsValue, is_target: bool) -> Option<Remote> {
     let base = get(value, "base").as_string()?;
     let header = |pair: JsValue| {
         let pair = Array::from(&pair);
@@ -53,5 +53,6 @@ fn remote(value: &JsValue) -> Option<Remote> {
         base,
         headers: headers.iter().filter_map(header).collect(),
         through: get(value, "through").as_bool().unwrap_or(false),
+        is_target,
     })
 }

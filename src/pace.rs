@@ -11,7 +11,7 @@ const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// The window of requests in flight.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     window: f64,
     most: f64,
     hold_until: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub(super) fn new(most: u32) -> Self {
+    pub(crate) fn new(most: u32) -> Self {
         let most = f64::from(most.max(1));
         Self {
             window: START.min(most),
@@ -30,7 +30,7 @@ impl Pace {
     }
 
     /// Requests that may leave now, with so many in flight.
-    pub(super) fn room(&self, in_flight: usize, now: u64) -> usize {
+    pub(crate) fn room(&self, in_flight: usize, now: u64) -> usize {
         if self.hold_until.is_some_and(|until| now < until) {
             return 0;
         }
@@ -38,17 +38,17 @@ impl Pace {
     }
 
     /// When a hold ends, if there is one.
-    pub(super) fn hold_until(&self, now: u64) -> Option<u64> {
+    pub(crate) fn hold_until(&self, now: u64) -> Option<u64> {
         self.hold_until.filter(|&until| now < until)
     }
 
-    pub(super) fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         self.overloads = 0;
         self.window = (self.window + 1.0 / self.window).min(self.most);
     }
 
     /// The server asked for less. Answers when the request may be repeated.
-    pub(super) fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
+    pub(crate) fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
         // Answers to requests that left together are one sign, not several.
         if self.hold_until.is_none_or(|until| now >= until) {
             self.window = (self.window / 2.0).max(1.0);
@@ -63,7 +63,7 @@ impl Pace {
     }
 
     /// A request stalled or failed: go on more carefully, without a pause.
-    pub(super) fn stumbled(&mut self) {
+    pub(crate) fn stumbled(&mut self) {
         self.window = (self.window / 2.0).max(1.0);
     }
 }
