@@ -177,7 +177,8 @@ export class Link {
     const { rows, seqs, last_seq, pending, end } = batch;
     if (end) this.more = false;
     else this.handed += 1;
-    if (this.run) this.run.next = JSON.stringify(last_seq);
+    // What follows the end of a feed is another reading of it.
+    if (this.run) this.run.next = end ? '' : JSON.stringify(last_seq);
     this.stats.handed(rows.length, pending);
     rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
       row.seq = seqs[at];
@@ -232,7 +233,10 @@ export class Link {
   /** @param {any} opts @param {any[]} rest */
   async bulkGet(opts, ...rest) {
     const pristine = this.sourceRemote ? this.sourceRemote.pristine('bulkGet') : inherited(this.source, 'bulkGet');
-    if (!pristine || rest.length > 0 || this.broken) return this.source.bulkGet(opts, ...rest);
+    if (!pristine || rest.length > 0 || this.broken) {
+      for (const { id, rev } of opts.docs) this.run?.engine.drop(id, rev);
+      return this.source.bulkGet(opts, ...rest);
+    }
     let answer;
     try {
       answer = await this.engine().takeDocs(opts.docs);
