@@ -49,6 +49,10 @@ export async function needRust() {
     if (output('rustup', ['--version']) === null) {
       throw new Told('Rust is missing. Install rustup from https://rustup.rs (or your system\'s packages), then run this again.');
     }
+    // Whoever switched off rustup's own installing of toolchains wants to be asked.
+    if (process.env.RUSTUP_AUTO_INSTALL === '0') {
+      throw new Told('rustup has no stable toolchain. `rustup toolchain install stable` brings it.');
+    }
     say('Installing the stable Rust toolchain with rustup (the engine is written in Rust)');
     await run('rustup', ['toolchain', 'install', 'stable', '--profile', 'minimal']);
   }
