@@ -54,7 +54,7 @@ export const USAGE = `npm run bench -- [what] [how]
          --fast-options J  JSON for the option fastSync
          --json FILE       saves every run
   COUCH_URL=http://user:password@host:5984 names a CouchDB to measure against; its databases fast-sync-bench-* are
-  created and deleted. Without it, an embedded server is used, which is much slower.`;
+  created and deleted. Without it, an embedded server is used, which computes on one thread.`;
 
 export class UsageError extends Error {}
 

@@ -4,7 +4,7 @@
 // replicating client meets what CouchDB would answer. It knows nothing of latency nor of what is stored.
 //
 // What stays different from CouchDB: seqs are numbers, `seq_interval` is ignored, attachments travel as base64 JSON, and
-// its own time per document is several times CouchDB's, which is what bounds a fast client over a short distance.
+// it computes on one thread: requests in flight share it, which is what bounds a fast client over a short distance.
 import { fork } from 'node:child_process';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';

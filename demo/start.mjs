@@ -156,7 +156,7 @@ async function report(outcomes, source) {
   }
   if (await source.changed?.()) console.log('The database was written to in the meantime, so that differences may be no fault of anybody\'s.');
   if (fast?.busy !== undefined) {
-    const bound = fast.busy > fast.ms * BOUND_FROM ? ': it, much slower than CouchDB, bounds this run' : '';
+    const bound = fast.busy > fast.ms * BOUND_FROM ? ', on its one thread: that bounds this run' : '';
     console.log(`Of the plugin's ${seconds(fast.ms)} the embedded server was computing for ${seconds(fast.busy)}${bound}.\nA database of your own: npm start -- URL`);
   }
   const complete = Object.values(outcomes).every(Boolean);
