@@ -1,35 +1,37 @@
 // Attachments on their way past stock's replicator, which would fetch each by
 // its own request: they are taken off the documents on the source's side, and
-// put back on when the target is written.
+// put back on when the target is written. Most come with their documents in a
+// stream (src/wasm/attachments.rs); what is still a stub here is looked for on
+// the target, or fetched.
 import { binary } from './platform.js';
 
-/** Most attachments of one batch fetched at once. */
+/** Most attachments fetched at once, one by one. */
 const AT_ONCE = 5;
 
 /** @type {WeakMap<any, any>} */
 const off = new WeakMap();
 
 /**
- * Fetches what is missing of the attachments, and takes them off.
+ * Makes the attachments whole, and takes them off.
  * @param {any} answer of `_bulk_get`
  * @param {import('./link.js').Link} link
  */
 export async function detach(answer, link) {
   /** @type {(() => Promise<void>)[]} */
-  const fetches = [];
+  const work = [];
   for (const { docs } of answer.results) {
     for (const { ok: doc } of docs) {
       if (!doc?._attachments) continue;
-      for (const [name, attachment] of Object.entries(doc._attachments)) {
-        if (attachment.data === undefined) fetches.push(() => fill(doc, name, attachment, link));
-      }
+      const stubs = Object.entries(doc._attachments).filter(([, { data }]) => data === undefined);
+      if (stubs.length > 0) work.push(() => complete(doc, stubs, link));
       off.set(doc, doc._attachments);
       delete doc._attachments;
     }
   }
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, fetches.length) }, async () => {
-    for (let next = fetches.pop(); next; next = fetches.pop()) await next();
-  }));
+  const lanes = Array.from({ length: Math.min(AT_ONCE, work.length) }, async () => {
+    for (let next = work.pop(); next; next = work.pop()) await next();
+  });
+  await Promise.all(lanes);
 }
 
 /**
@@ -43,18 +45,80 @@ export function attach(doc) {
 }
 
 /**
+ * An attachment that the server left out, because the target has a leaf with
+ * it, stays a stub, with the target's digest: CouchDB's is of the bytes as
+ * stored, which may be compressed. Where that leaf has no attachment of the name
+ * (CouchDB says so of one with `revpos` 0), it is fetched, as is any other.
+ * @param {any} doc
+ * @param {[string, any][]} stubs
+ * @param {import('./link.js').Link} link
+ */
+async function complete(doc, stubs, link) {
+  const leaf = link.leaves.get(doc._id);
+  const held = await link.target.get(doc._id, leaf ? { rev: leaf } : {}).then(
+    (/** @type {any} */ found) => found._attachments ?? {}, () => ({}));
+  for (const [name, attachment] of stubs) {
+    const own = Object.hasOwn(held, name) ? held[name] : undefined;
+    // Without a leaf named, the server left them all out: the digest tells.
+    if (own && (leaf ? attachment.stub : own.digest === attachment.digest)) {
+      Object.assign(attachment, { stub: true, digest: own.digest, length: own.length });
+    } else {
+      await fetchOne(doc, name, attachment, link);
+    }
+  }
+}
+
+/**
  * With the revision: without it, stock gives a losing leaf the winner's bytes.
  * @param {any} doc
  * @param {string} name
  * @param {any} attachment
  * @param {import('./link.js').Link} link
  */
-async function fill(doc, name, attachment, link) {
-  const { sourceRemote, source } = link;
+async function fetchOne(doc, name, attachment, { sourceRemote, source }) {
   const db = sourceRemote?.pristine('getAttachment') ? sourceRemote.twin : source;
   const found = await db.getAttachment(doc._id, name, { rev: doc._rev });
   const bytes = typeof found.arrayBuffer === 'function' ? new Uint8Array(await found.arrayBuffer()) : found;
-  attachment.data = binary(bytes, attachment.content_type);
+  attachment.data = binary([bytes], attachment.content_type);
   delete attachment.stub;
   delete attachment.length;
+}
+
+/**
+ * Of each document, a leaf that the target holds, for `atts_since`.
+ * @param {import('./link.js').Link} link
+ * @param {{ id: string }[]} docs
+ */
+export async function ancestors({ target, targetRemote, leaves, wasEmpty }, docs) {
+  if (targetRemote || wasEmpty) return [];
+  const { rows } = await target.allDocs({ keys: docs.map(({ id }) => id) });
+  return rows.map((/** @type {any} */ row, /** @type {number} */ at) => {
+    const rev = row.value?.deleted ? undefined : row.value?.rev;
+    if (rev) leaves.set(docs[at].id, rev);
+    else leaves.delete(docs[at].id);
+    return rev ?? null;
+  });
+}
+
+/**
+ * Gives an entry that `follows` its bytes, as the adapters of the platform want
+ * them.
+ * @param {any} entry of `_attachments`
+ * @param {Uint8Array<ArrayBuffer>[]} pieces
+ * @param {string} encoding
+ */
+export async function fill(entry, pieces, encoding) {
+  const plain = encoding === 'gzip' ? [await inflate(pieces)] : pieces;
+  const length = plain.reduce((sum, piece) => sum + piece.byteLength, 0);
+  if (length !== entry.length) {
+    throw new Error(`an attachment of ${entry.length} bytes came with ${length}`);
+  }
+  entry.data = binary(plain, entry.content_type);
+  for (const name of ['follows', 'length', 'encoding', 'encoded_length']) delete entry[name];
+}
+
+/** @param {Uint8Array<ArrayBuffer>[]} pieces */
+async function inflate(pieces) {
+  const plain = new Blob(pieces).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(plain).arrayBuffer());
 }

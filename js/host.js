@@ -1,6 +1,7 @@
 // What the engine calls: databases of this process, the user's handle, and the
 // reading of bodies. The names are those of src/wasm/host.rs.
 
+import { ancestors, fill } from './attachments.js';
 import { textOf } from './writer.js';
 
 /**
@@ -20,6 +21,13 @@ export function host(link) {
     /** @param {boolean} ofTarget @param {string} path @param {any} init */
     through: (ofTarget, path, init) => (ofTarget ? link.targetRemote : link.sourceRemote)?.twin.fetch(path, init),
     readText,
+    chunks,
+    nextChunk,
+    /** @param {Uint8Array} bytes */
+    text: (bytes) => new TextDecoder().decode(bytes),
+    fill,
+    /** @param {any[]} docs */
+    ancestors: (docs) => ancestors(link, docs),
     /** @param {string} what @param {number} bytes */
     count: (what, bytes) => stats.count(what, bytes),
   };
@@ -67,6 +75,29 @@ async function single(db, docs) {
     }
   }));
   return { results };
+}
+
+/**
+ * The body in chunks; whole where the response is of a library that streams
+ * another way.
+ * @param {any} response
+ */
+function chunks(response) {
+  const reader = response.body?.getReader?.();
+  if (reader) return reader;
+  let whole = response.arrayBuffer();
+  return {
+    async read() {
+      const value = whole && new Uint8Array(await whole);
+      whole = undefined;
+      return { value };
+    },
+  };
+}
+
+/** @param {any} reader */
+async function nextChunk(reader) {
+  return (await reader.read()).value;
 }
 
 /**

@@ -47,6 +47,10 @@ export class Link {
     this.done = 0;
     /** @type {(() => void)[]} */
     this.whenDone = [];
+    /** The target held nothing when the replication began. */
+    this.wasEmpty = false;
+    /** Leaves of the target that were named to the source. @type {Map<string, string>} */
+    this.leaves = new Map();
     /** What the last write to a local target took. @type {number | undefined} */
     this.msPerDoc = undefined;
     /** @type {(phase: string) => void} */
@@ -66,7 +70,7 @@ export class Link {
 
   async ask() {
     const asked = expected(this.opts);
-    this.targetEmpty = await this.isTargetEmpty();
+    this.targetEmpty = this.wasEmpty = await this.isTargetEmpty();
     if (asked && this.targetEmpty && !this.run) this.startRun(asked, 0);
   }
 

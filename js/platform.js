@@ -29,10 +29,10 @@ export function macrotask(call) {
 /**
  * Attachment bytes as the adapter wants them: a Buffer in Node's, a Blob in a
  * browser's.
- * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {Uint8Array<ArrayBuffer>[]} pieces
  * @param {string} type
  */
-export function binary(bytes, type) {
-  if (inNode) return Object.assign(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), { type });
-  return new Blob([bytes], { type });
+export function binary(pieces, type) {
+  if (inNode) return Object.assign(Buffer.concat(pieces), { type });
+  return new Blob(pieces, { type });
 }

@@ -70,6 +70,18 @@ struct InFlight {
     seen_at: u64,
 }
 
+impl InFlight {
+    fn is_stream(&self) -> bool {
+        matches!(
+            self.what,
+            Flight::Docs {
+                depth: Depth::Attached,
+                ..
+            }
+        )
+    }
+}
+
 /// What came of a revision that the replicator asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
@@ -210,11 +222,11 @@ impl Planner {
             .iter()
             .filter(|answer| matches!(answer, Answer::Docs(_)))
             .count();
-        let sizes = match depth {
-            Depth::Attached => &mut self.wants.attached_sizes,
-            _ => &mut self.wants.sizes,
-        };
-        sizes.measured(found, bytes, now.saturating_sub(sent_at));
+        // A stream's documents were sized before it was asked for.
+        if depth != Depth::Attached {
+            let took = now.saturating_sub(sent_at);
+            self.wants.sizes.measured(found, bytes, took);
+        }
         let each = bytes / ids.len().max(1) as u64;
         for (want, answer) in ids.into_iter().zip(answers) {
             let settled = self.wants.answer(want, answer, each, now);
@@ -236,6 +248,11 @@ impl Planner {
                 self.events.push_back(Event::Ready);
             }
             Flight::Diff { rows, tries } => self.diff_failed(rows, tries, &failure),
+            Flight::Docs {
+                ids,
+                depth: Depth::Attached,
+                ..
+            } if failure.kind == FailureKind::Absent => self.wants.without_streams(ids),
             Flight::Docs { ids, .. } => self.docs_failed(ids, &failure, now),
         }
     }
@@ -471,7 +488,8 @@ impl Planner {
         }
         let single = self.single_until.is_some_and(|until| now < until);
         let most = if single { SINGLE_GETS } else { batch::MOST };
-        let slice = self.wants.next_slice(room, most, now)?;
+        let streams = self.flights().filter(|f| f.is_stream()).count();
+        let slice = self.wants.next_slice(room, most, streams, now)?;
         let over = self.buffered() + slice.bytes > self.config.max_buffer_bytes;
         // Beyond the bound only what somebody waits for, one request at a time:
         // a single document is the unit that cannot be divided.
@@ -482,7 +500,13 @@ impl Planner {
             return None;
         }
         self.wants.sent(&slice);
-        let params = params(slice.depth, slice.first_generation, self.couch, single);
+        let params = params(
+            slice.depth,
+            slice.by_leaves,
+            slice.first_generation,
+            self.couch,
+            single,
+        );
         let flight = Flight::Docs {
             ids: slice.ids,
             depth: slice.depth,

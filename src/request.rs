@@ -121,8 +121,8 @@ pub enum Answer {
 pub struct GotDoc {
     /// Where the driver keeps it.
     pub handle: DocHandle,
-    /// It has attachments, and this answer carried only their stubs.
-    pub stubs: bool,
+    /// It has attachments whose bytes this answer did not carry: how many bytes.
+    pub stubs: Option<u64>,
 }
 
 /// Rows for the replicator: one batch.

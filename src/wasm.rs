@@ -3,6 +3,7 @@
 
 mod answers;
 mod ask;
+mod attachments;
 mod checkpoint;
 mod driver;
 mod host;

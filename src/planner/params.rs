@@ -17,10 +17,16 @@ pub(super) enum Depth {
 }
 
 /// Parameters of a request whose entries wait for `depth`. `first_generation`:
-/// no entry has a history beyond itself. `couch`: the server said that it is
+/// no entry has a history beyond itself. `again`:
+/// leaves are to answer for it. `couch`: the server said that it is
 /// CouchDB, so that `r` is understood.
-pub(super) fn params(depth: Depth, first_generation: bool, couch: bool, single: bool) -> Params {
-    let again = depth == Depth::Latest;
+pub(super) fn params(
+    depth: Depth,
+    again: bool,
+    first_generation: bool,
+    couch: bool,
+    single: bool,
+) -> Params {
     Params {
         // A revision written without its history makes a false conflict on a
         // target that holds an ancestor. Only generation 1 has none; the driver
@@ -44,21 +50,21 @@ mod tests {
 
     #[test]
     fn histories_are_asked_for_unless_every_revision_is_the_first() {
-        assert!(!params(Depth::Plain, true, true, false).revs);
-        assert!(params(Depth::Plain, false, true, false).revs);
-        assert!(params(Depth::Latest, true, true, false).revs);
+        assert!(!params(Depth::Plain, false, true, true, false).revs);
+        assert!(params(Depth::Plain, false, false, true, false).revs);
+        assert!(params(Depth::Latest, true, true, true, false).revs);
     }
 
     #[test]
     fn the_second_ask_is_with_leaves_and_quorum() {
-        let second = params(Depth::Latest, false, true, false);
+        let second = params(Depth::Latest, true, false, true, false);
         assert!(second.latest && !second.one_replica);
-        let first = params(Depth::Plain, false, true, false);
+        let first = params(Depth::Plain, false, false, true, false);
         assert!(!first.latest && first.one_replica);
     }
 
     #[test]
     fn unknown_servers_get_no_parameter_that_stock_would_not_send() {
-        assert!(!params(Depth::Plain, false, false, false).one_replica);
+        assert!(!params(Depth::Plain, false, false, false, false).one_replica);
     }
 }

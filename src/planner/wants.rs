@@ -16,6 +16,10 @@ pub(super) type WantId = u64;
 const MOST_TRIES: u8 = 6;
 /// Tries of an entry whose own row was wrong: the server answered, and said no.
 const MOST_ROW_TRIES: u8 = 3;
+/// A stream of attachments aims at so many bytes; a document is never divided.
+const STREAM_BYTES: u64 = 4_000_000;
+/// Most documents of a stream.
+const STREAM_DOCS: usize = 100;
 /// Wait (ms) before the second repeat; doubles. The first repeat is at once.
 const RETRY_MS: u64 = 200;
 
@@ -42,6 +46,10 @@ impl Queue {
 
     fn len(&self) -> usize {
         self.0.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     fn first(&self, count: usize) -> Vec<WantId> {
@@ -71,6 +79,10 @@ pub(super) struct Want {
     pub(super) bytes: u64,
     pub(super) docs: Vec<GotDoc>,
     depth: Depth,
+    /// Its leaves answered for it, and are to answer again.
+    by_leaves: bool,
+    /// Bytes that it is going to have with its attachments.
+    expected: u64,
     tries: u8,
 }
 
@@ -96,7 +108,6 @@ pub(super) struct Wants {
     retries: Vec<Retry>,
     pub(super) ready_bytes: u64,
     pub(super) sizes: Sizes,
-    pub(super) attached_sizes: Sizes,
     /// Stubs are asked for again with their bytes; otherwise the host fetches them.
     pub(super) fetch_attachments: bool,
     seed: u64,
@@ -114,7 +125,6 @@ impl Wants {
             retries: Vec::new(),
             ready_bytes: 0,
             sizes: Sizes::new(),
-            attached_sizes: Sizes::new(),
             fetch_attachments: false,
             seed: seed | 1,
         }
@@ -136,6 +146,8 @@ impl Wants {
             bytes: 0,
             docs: Vec::new(),
             depth: Depth::Plain,
+            by_leaves: false,
+            expected: 0,
             tries: 0,
         };
         self.all.insert(id, want);
@@ -164,7 +176,13 @@ impl Wants {
     /// The entries of the next request: repeats first, then what somebody waits
     /// for, then second asks, then the feed's order. Answers also how many bytes
     /// are expected and whether somebody waits for it.
-    pub(super) fn next_slice(&mut self, room: usize, most: usize, now: u64) -> Option<Slice> {
+    pub(super) fn next_slice(
+        &mut self,
+        room: usize,
+        most: usize,
+        streams: usize,
+        now: u64,
+    ) -> Option<Slice> {
         while let Some(at) = self
             .retries
             .iter()
@@ -188,20 +206,38 @@ impl Wants {
             (Depth::Plain, false),
         ] {
             let queued = self.queue(depth, urgent).len();
-            if queued == 0 {
+            // Streams of attachments leave room for the small documents around them.
+            let crowded = depth == Depth::Attached && streams > room && !self.plain.is_empty();
+            if queued == 0 || crowded {
                 continue;
             }
-            let sizes = if depth == Depth::Attached {
-                &self.attached_sizes
-            } else {
-                &self.sizes
+            let count = match depth {
+                Depth::Attached => self.stream_count(),
+                _ => self.sizes.slice(queued, room).min(most),
             };
-            let count = sizes.slice(queued, room).min(most);
-            let queue = self.queue(depth, urgent);
-            let ids = queue.first(count);
+            let ids = self.queue(depth, urgent).first(count);
             return self.slice(ids, depth);
         }
         None
+    }
+
+    /// How many of the documents that wait for their attachments go into one
+    /// stream: their sizes are known. Leaves that answer for another revision
+    /// can only be told apart in a stream of their own.
+    fn stream_count(&self) -> usize {
+        let (mut count, mut bytes) = (0, 0);
+        for id in &self.attached.0 {
+            let want = &self.all[id];
+            bytes += want.expected;
+            if count > 0 && (want.by_leaves || bytes > STREAM_BYTES || count == STREAM_DOCS) {
+                break;
+            }
+            count += 1;
+            if want.by_leaves {
+                break;
+            }
+        }
+        count
     }
 
     fn queue(&mut self, depth: Depth, urgent: bool) -> &mut Queue {
@@ -220,13 +256,13 @@ impl Wants {
             .filter(|id| self.all.contains_key(id))
             .collect();
         let entries: Vec<_> = ids.iter().map(|id| self.all[id].entry.clone()).collect();
-        let sizes = if depth == Depth::Attached {
-            &self.attached_sizes
-        } else {
-            &self.sizes
+        let bytes = match depth {
+            Depth::Attached => ids.iter().map(|id| self.all[id].expected).sum(),
+            _ => self.sizes.estimate(ids.len()),
         };
         (!ids.is_empty()).then(|| Slice {
-            bytes: sizes.estimate(ids.len()),
+            bytes,
+            by_leaves: depth == Depth::Latest || self.all[&ids[0]].by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
             first: ids[0],
             urgent: ids.iter().any(|id| self.all[id].row.is_none()),
@@ -290,14 +326,19 @@ impl Wants {
         };
         match answer {
             Answer::Docs(docs) => {
-                if self.fetch_attachments && docs.iter().any(|doc| doc.stubs) {
+                let stubs: u64 = docs.iter().filter_map(|doc| doc.stubs).sum();
+                let stubbed = docs.iter().any(|doc| doc.stubs.is_some());
+                if stubbed && self.fetch_attachments && want.depth != Depth::Attached {
+                    want.by_leaves = want.depth == Depth::Latest;
                     want.depth = Depth::Attached;
+                    want.expected = bytes + stubs;
                     self.attached.insert(id);
                     return Settled {
                         drop: docs.iter().map(|doc| doc.handle).collect(),
                         row: None,
                     };
                 }
+                let bytes = bytes.max(want.expected);
                 want.docs = docs;
                 want.bytes = bytes;
                 self.ready_bytes += bytes;
@@ -376,6 +417,22 @@ impl Wants {
         settled
     }
 
+    /// The server does not stream attachments: the host fetches them one by one.
+    pub(super) fn without_streams(&mut self, ids: Vec<WantId>) {
+        self.fetch_attachments = false;
+        let waiting = std::mem::take(&mut self.attached).0;
+        for id in ids.into_iter().chain(waiting) {
+            if let Some(want) = self.all.get_mut(&id) {
+                want.depth = if want.by_leaves {
+                    Depth::Latest
+                } else {
+                    Depth::Plain
+                };
+                self.requeue(vec![id]);
+            }
+        }
+    }
+
     /// The endpoint cannot be used: the same entries another way, at once.
     pub(super) fn requeue(&mut self, ids: Vec<WantId>) {
         for id in ids {
@@ -418,6 +475,7 @@ pub(super) struct Slice {
     pub(super) ids: Vec<WantId>,
     pub(super) entries: Vec<Entry>,
     pub(super) depth: Depth,
+    pub(super) by_leaves: bool,
     pub(super) bytes: u64,
     pub(super) first_generation: bool,
     pub(super) first: WantId,

@@ -125,6 +125,22 @@ pub(super) fn docs(
         .collect())
 }
 
+/// A stream does not tell which leaves answer for one revision; it was asked for
+/// alone, so they all do.
+pub(super) fn gather(value: &JsValue) {
+    let Ok(results) = list(value, "results") else {
+        return;
+    };
+    let first = results.get(0);
+    let Ok(docs) = list(&first, "docs") else {
+        return;
+    };
+    for result in results.iter().skip(1) {
+        docs.push(&Array::from(&get(&result, "docs")).get(0));
+    }
+    set(value, "results", &Array::of1(&first));
+}
+
 /// The documents that a result names are of the revision asked for, or (with
 /// `latest`) of leaves below it.
 fn belongs(docs: &Array, entry: &Entry, params: Params) -> bool {
@@ -151,7 +167,7 @@ impl Read {
             Read::Docs(docs) => Answer::Docs(
                 docs.into_iter()
                     .map(|doc| GotDoc {
-                        stubs: has_stubs(&doc),
+                        stubs: stubs(&doc),
                         handle: DocHandle(kept.docs.keep(doc)),
                     })
                     .collect(),
@@ -219,10 +235,17 @@ fn history(doc: &JsValue, entry: &Entry, params: Params) -> Result<(), Failure> 
     }
 }
 
-fn has_stubs(doc: &JsValue) -> bool {
+/// The bytes of the attachments that the answer left out, as far as it tells;
+/// `None` where it left out none.
+fn stubs(doc: &JsValue) -> Option<u64> {
     let attachments = get(doc, "_attachments");
-    attachments.is_object()
-        && Object::values(attachments.unchecked_ref())
-            .iter()
-            .any(|a| get(&a, "data").is_undefined())
+    if !attachments.is_object() {
+        return None;
+    }
+    let entries = Object::values(attachments.unchecked_ref::<Object>());
+    let missing = entries
+        .iter()
+        .filter(|attachment| get(attachment, "data").is_undefined())
+        .map(|stub| get(&stub, "length").as_f64().unwrap_or(0.0) as u64);
+    missing.reduce(|sum, length| sum + length)
 }

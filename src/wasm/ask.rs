@@ -145,8 +145,16 @@ impl Asking {
             }
             Some(_) if params.single => self.local(self.host().single(&list)).await?,
             Some(source) => {
+                if params.attachments {
+                    self.name_ancestors(&list).await?;
+                }
                 let query = QueryParams::new();
-                for (name, on) in [("revs", params.revs), ("latest", params.latest)] {
+                let named = [
+                    ("revs", params.revs),
+                    ("latest", params.latest),
+                    ("attachments", params.attachments),
+                ];
+                for (name, on) in named {
                     if on {
                         query.append(name, "true");
                     }
@@ -159,15 +167,40 @@ impl Asking {
                 let query = query.to_string();
                 let mark = if query.is_empty() { "" } else { "?" };
                 let path = format!("_bulk_get{mark}{query}");
-                self.remote(&source, &path, text(&body), "docs").await?
+                self.remote(
+                    &source,
+                    &path,
+                    text(&body),
+                    if params.attachments {
+                        "attachments"
+                    } else {
+                        "docs"
+                    },
+                )
+                .await?
             }
         };
         let driver = &mut *self.driver.borrow_mut();
         if !driver.closed {
+            if params.attachments && params.latest {
+                answers::gather(&answer.value);
+            }
             let read = answers::docs(&answer.value, &entries, params, &mut driver.kept)?;
             driver
                 .planner
                 .handle_docs(self.id, read, answer.bytes, now());
+        }
+        Ok(())
+    }
+
+    /// Attachments that a leaf of the target has already are left out.
+    async fn name_ancestors(&self, list: &Array) -> Result<(), Failure> {
+        let leaves = self.local(self.host().ancestors(list)).await?;
+        let leaves = Array::from(&leaves.value);
+        for (item, leaf) in list.iter().zip(leaves.iter()) {
+            if leaf.is_string() {
+                set(&item, "atts_since", &Array::of1(&leaf));
+            }
         }
         Ok(())
     }
@@ -221,6 +254,7 @@ impl Asking {
             signal: &self.signal,
             tick: tick_fn,
             what,
+            stream: what == "attachments",
         };
         remote.json(&host, call).await
     }

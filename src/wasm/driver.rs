@@ -62,10 +62,13 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn new(config: Config, ends: Ends, host: Host, since: Seq) -> Self {
+        let limits = (config.max_concurrency, config.stall_ms);
+        let mut planner = Planner::new(config, since);
+        planner.handle_attachment_streams(ends.source.is_some());
         Self {
-            limits: (config.max_concurrency, config.stall_ms),
+            limits,
             writing: None,
-            planner: Planner::new(config, since),
+            planner,
             ends,
             host,
             kept: Kept::default(),

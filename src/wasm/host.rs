@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use js_sys::{Array, Function, JSON, JsString, Promise, Reflect};
+use js_sys::{Array, Function, JSON, JsString, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::error::Failure;
@@ -45,6 +45,31 @@ extern "C" {
         response: &JsValue,
         tick: &Function,
     ) -> Result<Promise, JsValue>;
+
+    /// The chunks of a response's body, to be asked for one after the other.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn chunks(this: &Host, response: &JsValue) -> Result<JsValue, JsValue>;
+
+    /// The next chunk; anything else than a `Uint8Array` is the end.
+    #[wasm_bindgen(method, catch, js_name = nextChunk)]
+    pub(super) fn next_chunk(this: &Host, chunks: &JsValue) -> Result<Promise, JsValue>;
+
+    /// UTF-8 as a string.
+    #[wasm_bindgen(method)]
+    pub(super) fn text(this: &Host, bytes: &Uint8Array) -> JsValue;
+
+    /// Makes an entry of `_attachments` whole: its bytes, of that encoding.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn fill(
+        this: &Host,
+        entry: &JsValue,
+        pieces: &Array,
+        encoding: &str,
+    ) -> Result<Promise, JsValue>;
+
+    /// For each document, a leaf that the target holds, or nothing.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn ancestors(this: &Host, docs: &Array) -> Result<Promise, JsValue>;
 
     /// Counts a request: what it was for and the bytes of its answer.
     #[wasm_bindgen(method)]

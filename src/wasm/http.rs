@@ -7,6 +7,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
 
+use super::attachments;
 use super::host::{Host, get, number, set, words};
 use crate::error::{Failure, FailureKind};
 
@@ -39,6 +40,8 @@ pub(super) struct Call<'a> {
     pub(super) signal: &'a AbortSignal,
     pub(super) tick: &'a Function,
     pub(super) what: &'a str,
+    /// Documents with their attachments: as a stream, where the server can.
+    pub(super) stream: bool,
 }
 
 /// JSON that came, and how many bytes (UTF-16 units) its text had.
@@ -52,6 +55,12 @@ impl Remote {
     pub(super) async fn json(&self, host: &Host, call: Call<'_>) -> Result<Json, Failure> {
         let response = self.send(host, &call).await?;
         let status = get(&response, "status").as_f64().unwrap_or(0.0) as u16;
+        let content_type = header(&response, "content-type").unwrap_or_default();
+        if call.stream && status == 200 && content_type.starts_with("multipart/") {
+            let read = attachments::read(host, &response, &content_type, call.tick).await?;
+            host.count("attachments", read.bytes as f64);
+            return Ok(read);
+        }
         let text = host
             .read_text(&response, call.tick)
             .map(JsFuture::from)
@@ -81,7 +90,12 @@ impl Remote {
 
     async fn send(&self, host: &Host, call: &Call<'_>) -> Result<JsValue, Failure> {
         let headers = Headers::new();
-        headers.set("Accept", "application/json");
+        let accept = if call.stream {
+            "multipart/mixed"
+        } else {
+            "application/json"
+        };
+        headers.set("Accept", accept);
         if call.body.is_some() {
             // On a GET it would do nothing but force a preflight.
             headers.set("Content-Type", "application/json");
@@ -117,7 +131,7 @@ impl Remote {
 }
 
 /// The host's own parser: bodies never pass through another one.
-fn parse(text: &JsValue) -> Option<JsValue> {
+pub(super) fn parse(text: &JsValue) -> Option<JsValue> {
     thread_local! {
         static PARSE: Function = get(&get(&js_sys::global(), "JSON"), "parse").unchecked_into();
     }
@@ -127,7 +141,7 @@ fn parse(text: &JsValue) -> Option<JsValue> {
 }
 
 /// `fetch` rejected, or the body broke off.
-fn network(thrown: JsValue) -> Failure {
+pub(super) fn network(thrown: JsValue) -> Failure {
     Failure::new(FailureKind::Network, words(&thrown))
 }
 
@@ -170,13 +184,17 @@ fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Fail
     }
 }
 
-/// `Retry-After` in ms: seconds, or a date.
-fn retry_after(response: &JsValue) -> Option<u64> {
+/// By structure: the response may be another library's.
+fn header(response: &JsValue, name: &str) -> Option<String> {
     let headers = get(response, "headers");
     let read: Function = get(&headers, "get").dyn_into().ok()?;
-    let value = read.call1(&headers, &"retry-after".into()).ok()?;
-    let text = value.as_string()?;
-    let seconds = number(&value);
+    read.call1(&headers, &name.into()).ok()?.as_string()
+}
+
+/// `Retry-After` in ms: seconds, or a date.
+fn retry_after(response: &JsValue) -> Option<u64> {
+    let text = header(response, "retry-after")?;
+    let seconds = number(&JsValue::from(&*text));
     if seconds.is_finite() {
         return Some((seconds.max(0.0) * 1000.0) as u64);
     }

@@ -147,6 +147,7 @@ async fn send(
         signal: &signal,
         tick: &tick,
         what: "write",
+        stream: false,
     };
     let result = target.json(&host, call).await;
     {
