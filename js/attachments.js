@@ -61,7 +61,9 @@ async function complete(doc, stubs, link) {
     const own = Object.hasOwn(held, name) ? held[name] : undefined;
     // Without a leaf named, the server left them all out: the digest tells.
     if (own && (leaf ? attachment.stub : own.digest === attachment.digest)) {
-      Object.assign(attachment, { stub: true, digest: own.digest, length: own.length });
+      // Stock hands over the bytes, to which PouchDB gives the document's generation.
+      const revpos = parseInt(doc._rev, 10);
+      Object.assign(attachment, { stub: true, digest: own.digest, length: own.length, revpos });
     } else {
       await fetchOne(doc, name, attachment, link);
     }

@@ -41,6 +41,18 @@ export function request(opts) {
 }
 
 /**
+ * @param {string} query
+ * @param {any} since
+ * @param {number} limit
+ * @param {number} interval of sequences; 0 for every one
+ */
+export function path(query, since, limit, interval) {
+  const after = typeof since === 'object' ? JSON.stringify(since) : since;
+  const own = `since=${encodeURIComponent(after)}&limit=${limit}${interval ? `&seq_interval=${interval}` : ''}`;
+  return `_changes?${query}${query && '&'}${own}`;
+}
+
+/**
  * The engine reads a normal feed, ascending, without bodies.
  * @param {any} opts of `changes()`
  */

@@ -2,18 +2,41 @@
 // reading of bodies. The names are those of src/wasm/host.rs.
 
 import { ancestors, fill } from './attachments.js';
+import { path } from './feed.js';
 import { textOf } from './writer.js';
 
 /**
  * @param {import('./link.js').Link} link
+ * @param {import('./flat.js').Flat} flat what the engine's numbers stand for
+ * @param {string} query of `_changes`
  */
-export function host(link) {
+export function host(link, flat, query) {
   const { source, target, stats } = link;
   return {
-    /** @param {any} since @param {number} limit */
-    feed: (since, limit) => source.changes({ ...link.feedOptions, since, limit, batch_size: limit, return_docs: true }),
+    /** @param {string} since @param {number} limit */
+    feed: (since, limit) => source.changes({
+      ...link.feedOptions, since: flat.seqs.peek(Number(since)), limit, batch_size: limit, return_docs: true,
+    }),
+    /** @param {string} since @param {number} limit @param {number} interval */
+    feedPath: (since, limit, interval) => path(query, flat.seqs.peek(Number(since)), limit, interval),
+    /** @param {any} page */
+    page: (page) => flat.page(page),
+    /** @param {Uint32Array} rows */
+    revs: (rows) => flat.revs(rows),
     /** @param {any} revs */
-    diff: (revs) => target.revsDiff(revs),
+    askDiff: (revs) => target.revsDiff(revs),
+    /** @param {any} answer @param {Uint32Array} rows */
+    diff: (answer, rows) => flat.diff(answer, rows),
+    /** @param {Uint32Array} rows @param {string} revs */
+    entries: (rows, revs) => flat.entries(rows, revs),
+    /** @param {any} answer @param {any[]} entries @param {boolean} latest @param {boolean} revs @param {boolean} stream */
+    results: (answer, entries, latest, revs, stream) => flat.results(answer, entries, { latest, revs, stream }),
+    /** @param {Uint32Array} rows @param {string} seqs @param {string} last @param {number} pending @param {boolean} end */
+    batch: (rows, seqs, last, pending, end) => flat.batch(rows, seqs, last, pending, end),
+    /** @param {number} row */
+    dropRow: (row) => flat.rows.take(row),
+    /** @param {number} doc */
+    dropDoc: (doc) => flat.docs.take(doc),
     /** @param {any[]} docs */
     docs: (docs) => local(source, docs),
     /** @param {any[]} docs */

@@ -5,6 +5,7 @@ import { Engine } from '../pkg/engine.js';
 import { detach } from './attachments.js';
 import { isFailure, toError } from './errors.js';
 import { expected, request, understood } from './feed.js';
+import { Flat, asked, key, told } from './flat.js';
 import { host } from './host.js';
 import { inNode, macrotask } from './platform.js';
 import { inherited } from './remote.js';
@@ -36,7 +37,7 @@ export class Link {
     this.stats = stats;
     /** What a local source is asked with. @type {any} */
     this.feedOptions = {};
-    /** @type {{ engine: Engine, key: string, next: string } | null} */
+    /** @type {{ engine: Engine, flat: Flat, key: string, next: string } | null} */
     this.run = null;
     /** More rows are to come: checkpoints may lag. */
     this.more = true;
@@ -104,13 +105,13 @@ export class Link {
       seed: Math.ceil(Math.random() * 2 ** 31),
       source: this.sourceRemote?.end() ?? null,
       target: this.targetRemote?.end() ?? null,
-      feedQuery: query,
       feedBody: body,
     };
-    const engine = new Engine(config, /** @type {any} */ (host(this)), since);
+    const flat = new Flat();
+    const engine = new Engine(config, /** @type {any} */ (host(this, flat, query)), flat.seq(since));
     // Only the first run of an empty target can know that everything is missing.
     this.targetEmpty = false;
-    const run = { engine, key: query + body, next: JSON.stringify(since) };
+    const run = { engine, flat, key: query + body, next: JSON.stringify(since) };
     this.run = run;
     this.stats.running = () => engine.stats();
     this.more = readAhead;
@@ -178,16 +179,13 @@ export class Link {
 
   /** @param {any} opts @param {any} batch */
   hand(opts, batch) {
-    const { rows, seqs, last_seq, pending, end } = batch;
+    const { rows, last_seq, pending, end } = batch;
     if (end) this.more = false;
     else this.handed += 1;
     // What follows the end of a feed is another reading of it.
     if (this.run) this.run.next = end ? '' : JSON.stringify(last_seq);
     this.stats.handed(rows.length, pending);
-    rows.forEach((/** @type {any} */ row, /** @type {number} */ at) => {
-      row.seq = seqs[at];
-      opts.onChange(row, pending, row.seq);
-    });
+    for (const row of rows) opts.onChange(row, pending, row.seq);
     opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
   }
 
@@ -209,27 +207,27 @@ export class Link {
     const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
     if (!pristine || !this.run || this.broken) return this.target.revsDiff(diff);
     const { engine } = this.run;
-    let answer;
+    let digits;
     try {
-      answer = engine.takeDiff(diff);
+      digits = engine.takeDiff(asked(diff));
     } catch (error) {
       this.breaks(error);
       return this.target.revsDiff(diff);
     }
-    const { known, unknown } = answer;
+    const { known, unknown } = told(diff, digits);
     const ids = Object.keys(unknown);
     if (ids.length === 0) return known;
-    const asked = await this.target.revsDiff(unknown);
+    const answer = await this.target.revsDiff(unknown);
     /** @type {Record<string, any>} */
     const merged = {};
     for (const id of Object.keys(diff)) {
       // A document may be called `constructor`.
       if (Object.hasOwn(known, id)) merged[id] = known[id];
-      else if (Object.hasOwn(asked, id)) merged[id] = asked[id];
+      else if (Object.hasOwn(answer, id)) merged[id] = answer[id];
     }
     for (const id of ids) {
-      const kept = new Set(Object.hasOwn(asked, id) ? asked[id].missing : []);
-      for (const rev of unknown[id]) if (!kept.has(rev)) engine.drop(id, rev);
+      const kept = new Set(Object.hasOwn(answer, id) ? answer[id].missing : []);
+      for (const rev of unknown[id]) if (!kept.has(rev)) engine.drop(key(id), key(rev));
     }
     return merged;
   }
@@ -238,18 +236,35 @@ export class Link {
   async bulkGet(opts, ...rest) {
     const pristine = this.sourceRemote ? this.sourceRemote.pristine('bulkGet') : inherited(this.source, 'bulkGet');
     if (!pristine || rest.length > 0 || this.broken) {
-      for (const { id, rev } of opts.docs) this.run?.engine.drop(id, rev);
+      for (const { id, rev } of opts.docs) this.run?.engine.drop(key(id), key(rev));
       return this.source.bulkGet(opts, ...rest);
     }
     let answer;
     try {
-      answer = await this.engine().takeDocs(opts.docs);
+      answer = await this.take(opts.docs);
     } catch (failure) {
       if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
       throw toError(failure, 'Fetching documents', this.url());
     }
     if (this.sourceRemote) await detach(answer, this);
     return answer;
+  }
+
+  /** @param {{ id: string, rev: string }[]} entries */
+  async take(entries) {
+    const { engine, flat } = this.run ?? this.startRun({}, 0, false);
+    const named = (/** @type {any[]} */ list) => list.map(({ id, rev }) => `${key(id)}\0${key(rev)}`).join('\0');
+    const text = named(entries);
+    const unknown = Array.from(engine.unknown(text), (at) => entries[at]);
+    if (unknown.length > 0) engine.want(named(unknown), Uint32Array.from(unknown, (entry) => flat.rows.keep(entry)));
+    const [counts, numbers] = await engine.takeDocs(text);
+    let next = 0;
+    const results = entries.map(({ id }, at) => {
+      const docs = [];
+      for (let left = counts[at]; left > 0; left--) docs.push({ ok: flat.docs.take(numbers[next++]) });
+      return { id, docs };
+    });
+    return { results };
   }
 
   /** @param {any} req @param {any[]} rest */

@@ -205,6 +205,23 @@ impl Planner {
         self.skip_diffs(now);
     }
 
+    /// The same, as one flag for each revision of the rows, in the order asked.
+    pub fn handle_diff_flags(&mut self, id: RequestId, missing: &[bool], now: u64) {
+        let rows = match self.flight(id).map(|flight| &flight.what) {
+            Some(Flight::Diff { rows, .. }) => rows.clone(),
+            _ => return,
+        };
+        let mut flags = missing.iter();
+        let lacking = rows.iter().map(|&row| {
+            let revs = self.rows.revs(row).iter().zip(flags.by_ref());
+            revs.filter(|(_, missing)| **missing)
+                .map(|(rev, _)| rev.clone())
+                .collect()
+        });
+        let lacking = lacking.collect();
+        self.handle_diff(id, lacking, now);
+    }
+
     /// Documents came, an answer for each entry in the order asked, and how many
     /// bytes they were together.
     pub fn handle_docs(&mut self, id: RequestId, answers: Vec<Answer>, bytes: u64, now: u64) {

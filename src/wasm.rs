@@ -1,7 +1,6 @@
 //! The only exports: [`Engine`], one run of one direction, and [`Checkpoint`],
 //! one `_local` document that is written behind.
 
-mod answers;
 mod ask;
 mod attachments;
 mod checkpoint;
@@ -9,7 +8,6 @@ mod driver;
 mod host;
 mod http;
 mod settings;
-mod slab;
 mod write;
 
 use std::cell::RefCell;
@@ -23,8 +21,8 @@ use self::host::Host;
 
 /// One run: the feed of a source after one sequence, and its documents.
 ///
-/// The host is an object with the methods of `js/host.js`; promises reject with
-/// plain objects `{ code, kind, status, reason }`.
+/// The host is an object with the methods of `js/host.js`. Text that crosses is
+/// divided by NUL (`js/flat.js`). Promises reject with plain objects `{ code, kind, status, reason }`.
 #[wasm_bindgen]
 pub struct Engine {
     driver: Rc<RefCell<Driver>>,
@@ -32,16 +30,12 @@ pub struct Engine {
 
 #[wasm_bindgen]
 impl Engine {
-    /// A run with `config` (see `settings`) after the sequence `since`. Nothing is asked before
-    /// [`start`](Self::start).
+    /// A run with `config` (see `settings`) after the sequence `since`, as the
+    /// host numbers it. Nothing is asked before [`start`](Self::start).
     #[wasm_bindgen(constructor)]
-    pub fn new(config: &JsValue, host: Host, since: &JsValue) -> Engine {
-        let driver = Driver::new(
-            settings::config(config),
-            settings::ends(config),
-            host,
-            host::json_text(since),
-        );
+    pub fn new(config: &JsValue, host: Host, since: &str) -> Engine {
+        let config_of = settings::config(config);
+        let driver = Driver::new(config_of, settings::ends(config), host, since.into());
         Engine {
             driver: Rc::new(RefCell::new(driver)),
         }
@@ -66,33 +60,41 @@ impl Engine {
             .handle_expectation(bytes_per_doc);
     }
 
-    /// A batch of rows, `limit` at most: `{ rows, seqs, last_seq, pending, end }`,
-    /// when it is ready.
+    /// A batch of rows, `limit` at most, as the host's `batch` made it, when it is
+    /// ready.
     #[wasm_bindgen(js_name = takeRows)]
     pub fn take_rows(&self, limit: u32) -> Promise {
         driver::take_rows(&self.driver, limit as usize)
     }
 
-    /// Of `revs` (id to revisions) those that the target lacks, as far as the
-    /// run knows; `unknown` is what the target itself has to be asked.
+    /// For each revision of `text` (`key, count, rev…`) a digit: 1 the target
+    /// lacks it, 0 it does not, 2 the target itself has to be asked.
     #[wasm_bindgen(js_name = takeDiff)]
-    pub fn take_diff(&self, revs: &JsValue) -> JsValue {
-        self.driver.borrow_mut().take_diff(revs)
+    pub fn take_diff(&self, text: &str) -> String {
+        self.driver.borrow_mut().take_diff(text)
     }
 
-    /// The documents of `entries` (`{ id, rev }`), in `_bulk_get`'s shape, when
-    /// they are all there.
+    /// Which of the entries of `text` (`key, rev…`) no row named.
+    pub fn unknown(&self, text: &str) -> Vec<u32> {
+        driver::unknown(&self.driver, text)
+    }
+
+    /// Asks for entries that no row named; `rows` are the host's numbers.
+    pub fn want(&self, text: &str, rows: &[u32]) {
+        driver::want(&self.driver, text, rows);
+    }
+
+    /// The documents of the entries of `text` (`key, rev…`), when they are all
+    /// there: of each entry how many, and the numbers of all.
     #[wasm_bindgen(js_name = takeDocs)]
-    pub fn take_docs(&self, entries: Array) -> Promise {
-        driver::take_docs(&self.driver, entries)
+    pub fn take_docs(&self, text: String) -> Promise {
+        driver::take_docs(&self.driver, text)
     }
 
     /// A revision that was handed over is not going to be asked for.
-    pub fn drop(&self, id: JsValue, rev: &str) {
-        if let Some(id) = host::key(&id) {
-            self.driver.borrow_mut().planner.drop_handed(&id, rev);
-            driver::pump(&self.driver);
-        }
+    pub fn drop(&self, key: &str, rev: &str) {
+        self.driver.borrow_mut().planner.drop_handed(key, rev);
+        driver::pump(&self.driver);
     }
 
     /// Writes documents, given as JSON texts, to a remote target, as they are:

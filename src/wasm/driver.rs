@@ -5,15 +5,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use js_sys::{Array, Function, JSON, Object, Promise, Reflect};
+use js_sys::{Array, Function, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::AbortController;
 
 use super::ask::carry_out;
-use super::host::{Host, clear_timeout, get, key, now, rejection, set, set_timeout};
+use super::host::{Host, clear_timeout, now, rejection, set_timeout};
 use super::http::Remote;
-use super::slab::Slab;
 use super::write::{self, Writing};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
@@ -27,17 +26,8 @@ pub(super) struct Ends {
     pub(super) source: Option<Remote>,
     /// The same of the target.
     pub(super) target: Option<Remote>,
-    /// Query of `_changes`, but for `since`, `limit` and `seq_interval`.
-    pub(super) feed_query: String,
-    /// Its body where it is a POST.
+    /// The feed is asked for by POST, with this body.
     pub(super) feed_body: Option<String>,
-}
-
-/// What the planner names by number.
-#[derive(Default)]
-pub(super) struct Kept {
-    pub(super) rows: Slab,
-    pub(super) docs: Slab,
 }
 
 /// A promise that somebody holds.
@@ -50,11 +40,10 @@ pub(super) struct Driver {
     pub(super) planner: Planner,
     pub(super) ends: Ends,
     pub(super) host: Host,
-    pub(super) kept: Kept,
     pub(super) aborts: HashMap<RequestId, AbortController>,
     pub(super) closed: bool,
     waiting_rows: Option<(usize, Promised)>,
-    waiting_docs: Vec<(Array, Promised)>,
+    waiting_docs: Vec<(String, Promised)>,
     timer: Option<(JsValue, u64, Closure<dyn FnMut()>)>,
     writing: Option<Rc<RefCell<Writing>>>,
     limits: (u32, u64),
@@ -71,7 +60,6 @@ impl Driver {
             planner,
             ends,
             host,
-            kept: Kept::default(),
             aborts: HashMap::new(),
             closed: false,
             waiting_rows: None,
@@ -80,96 +68,63 @@ impl Driver {
         }
     }
 
-    pub(super) fn take_diff(&mut self, revs: &JsValue) -> JsValue {
-        let (known, unknown) = (Object::new(), Object::new());
-        for pair in Object::entries(revs.unchecked_ref()).iter() {
-            let pair: Array = pair.unchecked_into();
-            let (id, asked) = (pair.get(0), pair.get(1));
-            let asked_revs: Array = asked.clone().unchecked_into();
-            let names: Option<Vec<_>> = asked_revs.iter().map(|rev| key(&rev)).collect();
-            let missing = match (key(&id), names) {
-                (Some(id), Some(names)) => self.planner.take_diff(&id, &names),
-                _ => None,
-            };
-            match missing {
-                Some(missing) if missing.is_empty() => {}
-                Some(missing) => {
-                    let list: Array = missing.iter().map(|rev| JsValue::from(&**rev)).collect();
-                    let of = Object::new();
-                    set(&of, "missing", &list);
-                    let _ = Reflect::set(&known, &id, &of);
-                }
-                None => {
-                    let _ = Reflect::set(&unknown, &id, &asked);
-                }
-            }
-        }
-        let out = Object::new();
-        set(&out, "known", &known);
-        set(&out, "unknown", &unknown);
-        out.into()
+    /// Cloned, so that no borrow is held while the host runs.
+    pub(super) fn host(&self) -> Host {
+        JsValue::from(&self.host).unchecked_into()
     }
 
-    /// `_bulk_get`'s answer to `entries`, where everything is there.
-    fn results(&mut self, entries: &Array) -> Result<Option<JsValue>, Failure> {
-        let names = entries.iter().map(|entry| {
-            let (id, rev) = (key(&get(&entry, "id")), key(&get(&entry, "rev")));
-            id.zip(rev)
-                .ok_or_else(|| Failure::new(FailureKind::BadShape, "an entry without id or rev"))
-        });
-        let names: Vec<_> = names.collect::<Result<_, _>>()?;
-        if names
-            .iter()
-            .any(|(id, rev)| self.planner.is_pending(id, rev))
-        {
+    /// For each revision of `text` (`key, count, rev…`) a digit: 1 missing, 0
+    /// not, 2 unknown.
+    pub(super) fn take_diff(&mut self, text: &str) -> String {
+        let mut digits = String::new();
+        let mut fields = text.split('\0');
+        while let (Some(id), Some(count)) = (fields.next(), fields.next()) {
+            let count = count.parse().unwrap_or(0);
+            let revs: Vec<Rc<str>> = fields.by_ref().take(count).map(Rc::from).collect();
+            let missing = self.planner.take_diff(id, &revs);
+            digits.extend(revs.iter().map(|rev| match &missing {
+                None => '2',
+                Some(missing) if missing.contains(rev) => '1',
+                Some(_) => '0',
+            }));
+        }
+        digits
+    }
+
+    /// Of each entry of `text` (`key, rev`) how many documents there are, and
+    /// their numbers; nothing where some are still on their way.
+    fn documents(&mut self, text: &str) -> Result<Option<Array>, Failure> {
+        if pairs(text).any(|(id, rev)| self.planner.is_pending(id, rev)) {
             return Ok(None);
         }
-        let results = Array::new();
-        for (at, (id, rev)) in names.iter().enumerate() {
-            let entry = entries.get(at as u32);
-            let docs = Array::new();
+        let (mut counts, mut handles) = (Vec::new(), Vec::new());
+        for (id, rev) in pairs(text) {
+            let before = handles.len();
             match self.planner.take_docs(id, rev) {
-                Taken::Docs(found) => {
-                    for doc in found {
-                        let item = Object::new();
-                        set(&item, "ok", &self.kept.docs.take(doc.handle.0));
-                        docs.push(&item);
-                    }
-                }
+                Taken::Docs(found) => handles.extend(found.iter().map(|doc| doc.handle.0)),
                 Taken::Failed(failure) => return Err(failure),
                 Taken::Pending | Taken::Unknown => {}
             }
-            let result = Object::new();
-            set(&result, "id", &get(&entry, "id"));
-            set(&result, "docs", &docs);
-            results.push(&result);
+            counts.push((handles.len() - before) as u32);
         }
-        let out = Object::new();
-        set(&out, "results", &results);
-        Ok(Some(out.into()))
+        let flat = |numbers: &[u32]| JsValue::from(Uint32Array::from(numbers));
+        Ok(Some(Array::of2(&flat(&counts), &flat(&handles))))
     }
 
-    fn batch(&mut self, batch: Batch) -> JsValue {
-        let (rows, seqs) = (Array::new(), Array::new());
-        let parse = |seq: &Seq| JSON::parse(seq).unwrap_or(JsValue::NULL);
-        for (row, seq) in &batch.rows {
-            rows.push(&self.kept.rows.take(row.0));
-            seqs.push(&parse(seq));
-        }
-        let out = Object::new();
-        set(&out, "rows", &rows);
-        set(&out, "seqs", &seqs);
-        set(&out, "last_seq", &parse(&batch.last_seq));
-        set(
-            &out,
-            "pending",
-            &batch
-                .pending
-                .map_or(JsValue::NULL, |n| JsValue::from(n as f64)),
-        );
-        set(&out, "end", &batch.end.into());
-        out.into()
+    fn batch(&self, batch: &Batch) -> JsValue {
+        let rows = batch.rows.iter().map(|(row, _)| row.0).collect();
+        let seqs: Vec<&str> = batch.rows.iter().map(|(_, seq)| &**seq).collect();
+        let pending = batch.pending.map_or(-1.0, |pending| pending as f64);
+        let seqs = seqs.join("\0");
+        self.host
+            .batch(rows, &seqs, &batch.last_seq, pending, batch.end)
     }
+}
+
+/// `key, rev, key, rev…`, divided by NUL.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut fields = text.split('\0');
+    std::iter::from_fn(move || Some((fields.next()?, fields.next()?)))
 }
 
 pub(super) fn take_rows(driver: &Rc<RefCell<Driver>>, limit: usize) -> Promise {
@@ -181,26 +136,26 @@ pub(super) fn take_rows(driver: &Rc<RefCell<Driver>>, limit: usize) -> Promise {
     promise
 }
 
-pub(super) fn take_docs(driver: &Rc<RefCell<Driver>>, entries: Array) -> Promise {
-    {
-        let inner = &mut *driver.borrow_mut();
-        for entry in entries.iter() {
-            let (Some(id), Some(rev)) = (key(&get(&entry, "id")), key(&get(&entry, "rev"))) else {
-                continue;
-            };
-            if !inner.planner.is_known(&id, &rev) {
-                let row = RowHandle(inner.kept.rows.keep(entry));
-                inner.planner.want(Entry { row, id, rev });
-            }
-        }
+/// Which of the entries were named neither by a row nor before.
+pub(super) fn unknown(driver: &Rc<RefCell<Driver>>, text: &str) -> Vec<u32> {
+    let planner = &driver.borrow().planner;
+    let numbered = (0..).zip(pairs(text));
+    let unknown = numbered.filter(|(_, (id, rev))| !planner.is_known(id, rev));
+    unknown.map(|(at, _)| at).collect()
+}
+
+pub(super) fn want(driver: &Rc<RefCell<Driver>>, text: &str, rows: &[u32]) {
+    for ((id, rev), &row) in pairs(text).zip(rows) {
+        let (row, id, rev) = (RowHandle(row), id.into(), rev.into());
+        driver.borrow_mut().planner.want(Entry { row, id, rev });
     }
-    let mut settle = |resolve: Function, reject: Function| {
-        driver
-            .borrow_mut()
-            .waiting_docs
-            .push((entries.clone(), Promised { resolve, reject }));
-    };
-    let promise = Promise::new(&mut settle);
+}
+
+pub(super) fn take_docs(driver: &Rc<RefCell<Driver>>, text: String) -> Promise {
+    let promise = Promise::new(&mut |resolve, reject| {
+        let waiting = (text.clone(), Promised { resolve, reject });
+        driver.borrow_mut().waiting_docs.push(waiting);
+    });
     pump(driver);
     promise
 }
@@ -211,7 +166,7 @@ pub(super) fn write(driver: &Rc<RefCell<Driver>>, texts: Array) -> Promise {
     let Some(target) = &inner.ends.target else {
         return Promise::reject(&"only a remote target is written by the engine".into());
     };
-    let host = JsValue::from(&inner.host).unchecked_into();
+    let host = inner.host();
     let (promise, writing) = write::write(target, host, texts, inner.limits);
     inner.writing = Some(writing);
     promise
@@ -232,8 +187,8 @@ pub(super) fn pump(driver: &Rc<RefCell<Driver>>) {
                         abort.abort();
                     }
                 }
-                Event::DropRow(row) => drop(inner.kept.rows.take(row.0)),
-                Event::DropDoc(doc) => drop(inner.kept.docs.take(doc.0)),
+                Event::DropRow(row) => inner.host.drop_row(row.0),
+                Event::DropDoc(doc) => inner.host.drop_doc(doc.0),
             }
         }
         let settled = settle_rows(driver) | settle_docs(driver);
@@ -278,7 +233,7 @@ fn settle_rows(driver: &Rc<RefCell<Driver>>) -> bool {
         return false;
     };
     match taken {
-        TakenRows::Batch(batch) => promised.resolve(&inner.batch(batch)),
+        TakenRows::Batch(batch) => promised.resolve(&inner.batch(&batch)),
         TakenRows::Failed(failure) => promised.reject(&rejection(&failure)),
         TakenRows::Pending => {}
     }
@@ -290,8 +245,8 @@ fn settle_docs(driver: &Rc<RefCell<Driver>>) -> bool {
     let waiting = std::mem::take(&mut inner.waiting_docs);
     let before = waiting.len();
     for (entries, promised) in waiting {
-        match inner.results(&entries) {
-            Ok(Some(results)) => promised.resolve(&results),
+        match inner.documents(&entries) {
+            Ok(Some(found)) => promised.resolve(&found),
             Ok(None) => inner.waiting_docs.push((entries, promised)),
             Err(failure) => promised.reject(&rejection(&failure)),
         }
@@ -351,7 +306,6 @@ pub(super) fn cancel(driver: &Rc<RefCell<Driver>>) {
     if let Some(writing) = inner.writing.take() {
         writing.borrow_mut().cancel();
     }
-    inner.kept = Kept::default();
     let failure = rejection(&Failure::new(FailureKind::Network, "cancelled"));
     if let Some((_, promised)) = inner.waiting_rows.take() {
         promised.reject(&failure);

@@ -1,9 +1,7 @@
 //! What the engine needs of its JS side, and the small conversions between the
 //! two. Which database a call reaches is the host's business.
 
-use std::rc::Rc;
-
-use js_sys::{Array, Function, JSON, JsString, Promise, Reflect, Uint8Array};
+use js_sys::{Array, Function, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::error::Failure;
@@ -15,11 +13,31 @@ extern "C" {
 
     /// A page of a local source's feed.
     #[wasm_bindgen(method, catch)]
-    pub(super) fn feed(this: &Host, since: &JsValue, limit: u32) -> Result<Promise, JsValue>;
+    pub(super) fn feed(this: &Host, since: &str, limit: u32) -> Result<Promise, JsValue>;
+
+    /// The path and query of `_changes`.
+    #[wasm_bindgen(method, js_name = feedPath)]
+    pub(super) fn feed_path(this: &Host, since: &str, limit: u32, interval: u32) -> String;
+
+    /// What a page holds: `[first row, rows, last_seq, pending]`.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn page(this: &Host, page: &JsValue) -> Result<Array, JsValue>;
+
+    /// The question of `_revs_diff` about rows.
+    #[wasm_bindgen(method)]
+    pub(super) fn revs(this: &Host, rows: Vec<u32>) -> JsValue;
 
     /// `revsDiff` of a local target.
+    #[wasm_bindgen(method, catch, js_name = askDiff)]
+    pub(super) fn ask_diff(this: &Host, revs: &JsValue) -> Result<Promise, JsValue>;
+
+    /// A digit for each revision asked about, 1 where it is missing.
     #[wasm_bindgen(method, catch)]
-    pub(super) fn diff(this: &Host, revs: &JsValue) -> Result<Promise, JsValue>;
+    pub(super) fn diff(this: &Host, answer: &JsValue, rows: Vec<u32>) -> Result<String, JsValue>;
+
+    /// The question of `_bulk_get`: documents of rows, revisions divided by NUL.
+    #[wasm_bindgen(method)]
+    pub(super) fn entries(this: &Host, rows: Vec<u32>, revs: &str) -> Array;
 
     /// `bulkGet` of a local source.
     #[wasm_bindgen(method, catch)]
@@ -28,6 +46,36 @@ extern "C" {
     /// The same of a remote source, one GET a document.
     #[wasm_bindgen(method, catch)]
     pub(super) fn single(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
+
+    /// What the documents' answer holds: `[first document, counts, stubs, errors]`.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn results(
+        this: &Host,
+        answer: &JsValue,
+        entries: &Array,
+        latest: bool,
+        revs: bool,
+        stream: bool,
+    ) -> Result<Array, JsValue>;
+
+    /// A batch as the replicator takes it; `pending` below 0 is unknown.
+    #[wasm_bindgen(method)]
+    pub(super) fn batch(
+        this: &Host,
+        rows: Vec<u32>,
+        seqs: &str,
+        last: &str,
+        pending: f64,
+        end: bool,
+    ) -> JsValue;
+
+    /// A row is not needed any more.
+    #[wasm_bindgen(method, js_name = dropRow)]
+    pub(super) fn drop_row(this: &Host, row: u32);
+
+    /// A document is not needed any more.
+    #[wasm_bindgen(method, js_name = dropDoc)]
+    pub(super) fn drop_doc(this: &Host, doc: u32);
 
     /// A request through the user's own handle, of the target or of the source.
     #[wasm_bindgen(method, catch)]
@@ -103,25 +151,6 @@ pub(super) fn get(value: &JsValue, name: &str) -> JsValue {
 pub(super) fn set(object: &JsValue, name: &str, value: &JsValue) {
     // Fails on frozen objects only; the engine made these itself.
     let _ = Reflect::set(object, &name.into(), value);
-}
-
-/// JSON text of a sequence.
-pub(super) fn json_text(value: &JsValue) -> Rc<str> {
-    let text = JSON::stringify(value)
-        .ok()
-        .and_then(|text| text.as_string());
-    text.unwrap_or_else(|| "null".into()).into()
-}
-
-/// A string as a key of the planner. A JS string may hold lone surrogates, which
-/// Rust's cannot: such a key is the string's JSON text, behind a byte that no
-/// other key begins with.
-pub(super) fn key(value: &JsValue) -> Option<Rc<str>> {
-    let text = value.as_string()?;
-    if text.contains('\u{FFFD}') && !value.unchecked_ref::<JsString>().is_valid_utf16() {
-        return Some(format!("\0{}", json_text(value)).into());
-    }
-    Some(text.into())
 }
 
 /// What a promise of the engine rejects with.

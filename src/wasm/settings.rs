@@ -36,7 +36,6 @@ pub(super) fn ends(value: &JsValue) -> Ends {
     Ends {
         source: remote(&get(value, "source"), false),
         target: remote(&get(value, "target"), true),
-        feed_query: get(value, "feedQuery").as_string().unwrap_or_default(),
         feed_body: get(value, "feedBody").as_string(),
     }
 }
