@@ -21,6 +21,8 @@ const common = {
   target: 'es2022',
   legalComments: /** @type {const} */ ('none'),
   logLevel: /** @type {const} */ ('warning'),
+  // Looked for by the glue where there is no globalThis; some bundlers put a shim in for it.
+  define: { global: 'undefined' },
   // Neither a browser nor Node: an import of a built-in module does not resolve.
   platform: /** @type {const} */ ('neutral'),
 };

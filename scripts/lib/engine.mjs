@@ -29,7 +29,7 @@ export async function buildEngine({ wasmBindgen, dev = false }) {
     // The features that rustc used are read from the file's own section.
     if (!dev) await run(process.execPath, [wasmOpt(), '-Oz', '--strip-debug', '--strip-producers', bytes, '-o', bytes]);
     put(join(pkg, 'engine.wasm'), readFileSync(bytes));
-    put(join(pkg, 'engine.js'), readFileSync(join(draft, 'engine.js')));
+    put(join(pkg, 'engine.js'), withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8')));
     put(join(pkg, 'engine.d.ts'), readFileSync(join(draft, 'engine.d.ts')));
     put(join(pkg, 'engine-bytes.js'), bytesModule(readFileSync(bytes)));
     put(join(pkg, 'engine-bytes.d.ts'), 'export function bytes(): Uint8Array<ArrayBuffer>;\n');
@@ -49,6 +49,16 @@ function stampOf(dev) {
 
 function wasmOpt() {
   return join(root, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+}
+
+/**
+ * js-sys knows a last resort for the global object, `new Function('return this')`,
+ * where there is no globalThis. It is never reached, but a strict policy's tools
+ * and a store's reviewers find it.
+ * @param {string} glue
+ */
+function withoutEval(glue) {
+  return glue.replaceAll(/new Function\(getStringFromWasm0\(\w+, \w+\)\)/g, '() => globalThis');
 }
 
 /**
