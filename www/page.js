@@ -35,7 +35,7 @@ async function run() {
     } else if (error instanceof BusyError) {
       stage.say('Another tab of this page is at it. Wait until it is done.');
     } else if (error instanceof Mistake) {
-      stage.say('Ready.');
+      stage.say('Nothing was synced.');
       mistake = error;
     } else {
       throw error;

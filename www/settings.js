@@ -15,7 +15,7 @@ const embedded = JSON.parse(byId('embedded')?.textContent ?? 'null') ?? undefine
 export function setUpForm() {
   if (embedded) {
     byId('sources').hidden = false;
-    byId('corpus').textContent = `${count(embedded.notes)} notes in a CouchDB-compatible server on this machine, some edited, deleted or in conflict.`;
+    byId('corpus').textContent = `${count(embedded.notes)} notes, some of them edited, deleted or in conflict, in a CouchDB-compatible server on this machine. It takes longer to answer than CouchDB would.`;
     byId('attachments-count').textContent = `(${count(embedded.attachments)} of the notes have one)`;
     Object.assign(byId('rtt'), { max: embedded.rttMax, value: embedded.rtt });
     byId('rtt').addEventListener('input', showDistance);

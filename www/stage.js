@@ -7,8 +7,8 @@ import { drawChart } from './chart.js';
 import { count, failure, many, seconds, weight } from './words.js';
 import { drawWaterfall, KINDS } from './waterfall.js';
 
-/** ms between two drawings. */
-const REDRAW_EVERY = 250;
+/** ms between two drawings, and between two looks at the clock. */
+const REDRAW_EVERY = 250, TICK = 100;
 const SHOWN_DIFFERENCES = 10;
 const NAMES = { stock: 'PouchDB', fast: 'fast-sync' };
 const WHO = /** @type {const} */ (['stock', 'fast']);
@@ -23,6 +23,8 @@ export class Stage {
   /** @type {Record<Who, Seen>} */
   seen = { stock: nothing(), fast: nothing() };
   #total = 0;
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  #ticking;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #drawing;
 
@@ -37,6 +39,7 @@ export class Stage {
 
   /** @param {number} total documents that are expected */
   clear(total) {
+    clearInterval(this.#ticking);
     this.seen = { stock: nothing(), fast: nothing() };
     this.#total = total;
     for (const who of WHO) this.#track(who, '–', 'waits', 0);
@@ -49,6 +52,10 @@ export class Stage {
   started(who) {
     this.say(`${NAMES[who]} syncs.`);
     this.#track(who, '0.0 s', 'asks the server', 0);
+    const start = performance.now();
+    this.#ticking = setInterval(() => this.#clock(who, `${((performance.now() - start) / 1000).toFixed(1)} s`), TICK);
+    // On a phone it is below the form.
+    byId('race').scrollIntoView({ block: 'nearest' });
   }
 
   /** @param {Who} who @param {{docs: number, ms: number, received: number}} progress */
@@ -59,7 +66,7 @@ export class Stage {
     seen.line.push([ms, docs]);
     // The total is what the server counts, without the conflicts: it may be less than what comes.
     const share = this.#total ? Math.min(0.99, docs / this.#total) : 0;
-    this.#track(who, `${(ms / 1000).toFixed(1)} s`, `${count(docs)} documents, ${many(seen.requests.length, 'request')}, ${weight(received)}`, share);
+    this.#track(who, undefined, figures(docs, seen.requests.length, received), share);
     const quarter = Math.floor(share * 4);
     if (quarter > seen.quarter) {
       seen.quarter = quarter;
@@ -77,15 +84,16 @@ export class Stage {
   /** @param {Who} who @param {import('./race.js').Outcome} outcome */
   synced(who, outcome) {
     this.seen[who].outcome = outcome;
-    const { ms, docs, requests, received } = outcome;
-    this.#track(who, seconds(ms), `${count(docs)} documents, ${many(requests, 'request')}, ${weight(received)}`, 1);
+    const { ms } = outcome;
+    this.#finished(who);
     this.say(`${NAMES[who]} is done after ${seconds(ms)}.`);
     this.#draw();
   }
 
   /** @param {Who} who @param {import('./contestant.js').Failure} why */
   failed(who, why) {
-    this.#track(who, 'failed', `${failure(why)}`, 0);
+    clearInterval(this.#ticking);
+    this.#track(who, 'failed', failure(why), 0);
     this.say(`${NAMES[who]} failed: ${failure(why)}.`);
   }
 
@@ -95,6 +103,7 @@ export class Stage {
   }
 
   cancelled() {
+    clearInterval(this.#ticking);
     for (const who of WHO) if (!this.seen[who].outcome) this.#track(who, '–', 'cancelled', 0);
   }
 
@@ -104,10 +113,7 @@ export class Stage {
   result(comparison, { preflights, changed }) {
     const { stock: { outcome: stock }, fast: { outcome: fast } } = this.seen;
     if (!stock || !fast) return;
-    for (const who of WHO) {
-      const { ms, docs, requests, received } = /** @type {any} */ (this.seen[who].outcome);
-      this.#track(who, seconds(ms), `${count(docs)} documents, ${many(requests, 'request')}, ${weight(received)}`, 1);
-    }
+    for (const who of WHO) this.#finished(who);
     byId('result').hidden = false;
     byId('verdict').replaceChildren(...verdict(stock.ms / fast.ms, comparison));
     byId('verdict').classList.toggle('bad', Boolean(comparison?.differences.length));
@@ -125,10 +131,6 @@ export class Stage {
       ['Same database', same(comparison)],
     ]);
     byId('differences').replaceChildren(...list(comparison?.differences ?? [], changed));
-    rows(byId('kinds').tBodies[0], Object.entries(KINDS).map(([kind, title]) => {
-      const swatch = Object.assign(document.createElement('span'), { className: `swatch ${kind}` });
-      return [[swatch, title], ...WHO.map((who) => count(this.seen[who].requests.filter((request) => request.kind === kind).length))];
-    }));
     this.#draw();
     byId('result').focus({ preventScroll: true });
     byId('result').scrollIntoView({ block: 'nearest' });
@@ -149,16 +151,34 @@ export class Stage {
     const done = new Set(WHO.filter((who) => this.seen[who].outcome));
     drawChart(byId('chart'), { stock: stock.line, fast: fast.line }, { ms, docs }, done);
     for (const who of WHO) drawWaterfall(byId(`waterfall-${who}`), this.seen[who].requests, ms);
+    rows(byId('kinds').tBodies[0], Object.entries(KINDS).map(([kind, title]) => {
+      const swatch = Object.assign(document.createElement('span'), { className: `swatch ${kind}` });
+      return [[swatch, title], ...WHO.map((who) => count(this.seen[who].requests.filter((request) => request.kind === kind).length))];
+    }));
   }
 
-  /** @param {Who} who @param {string} clock @param {string} figures @param {number} share */
-  #track(who, clock, figures, share) {
-    const track = byId(who);
-    track.querySelector('.clock').textContent = clock;
-    track.querySelector('.figures').textContent = figures;
-    track.querySelector('progress').value = share;
+  /** @param {Who} who */
+  #finished(who) {
+    clearInterval(this.#ticking);
+    const { ms, docs, requests, received } = /** @type {import('./race.js').Outcome} */ (this.seen[who].outcome);
+    this.#track(who, seconds(ms), figures(docs, requests, received), 1);
+  }
+
+  /** @param {Who} who @param {string | undefined} clock @param {string} text @param {number} share */
+  #track(who, clock, text, share) {
+    if (clock !== undefined) this.#clock(who, clock);
+    byId(who).querySelector('.figures').textContent = text;
+    byId(who).querySelector('progress').value = share;
+  }
+
+  /** @param {Who} who @param {string} text */
+  #clock(who, text) {
+    byId(who).querySelector('.clock').textContent = text;
   }
 }
+
+/** @param {number} docs @param {number} requests @param {number} received */
+const figures = (docs, requests, received) => `${many(docs, 'document')}, ${many(requests, 'request')}, ${weight(received)}`;
 
 /** @returns {Seen} */
 const nothing = () => ({ line: [], requests: [], quarter: 0 });
