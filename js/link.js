@@ -128,7 +128,7 @@ export class Link {
       const docs = (info.doc_count ?? 0) + (info.doc_del_count ?? 0);
       if (info.sizes?.external > 0 && docs > 0) engine.expect(info.sizes.external / docs);
     }, () => {});
-    if (await sourceRemote.isCouch()) engine.couch();
+    engine.identity(await sourceRemote.isCouch());
   }
 
   /**

@@ -120,7 +120,8 @@ pub struct Planner {
     flights: Vec<(RequestId, InFlight)>,
     next_request: u32,
     events: VecDeque<Event>,
-    couch: bool,
+    /// The server is CouchDB; not known before it said so.
+    couch: Option<bool>,
     single_until: Option<u64>,
     /// Rows or documents are being waited for.
     hungry: bool,
@@ -142,7 +143,7 @@ impl Planner {
             flights: Vec::new(),
             next_request: 0,
             events: VecDeque::new(),
-            couch: false,
+            couch: config.source_local.then_some(false),
             single_until: None,
             hungry: false,
             writing: false,
@@ -151,11 +152,13 @@ impl Planner {
         }
     }
 
-    /// The server said that it is CouchDB: parameters that others may not know
-    /// can be used from now on.
-    pub fn handle_couch(&mut self) {
-        self.couch = true;
-        self.feed.allow_intervals();
+    /// The server said whether it is CouchDB: parameters that others may not know
+    /// can be used from now on, or cannot. Until then, only the feed is asked for.
+    pub fn handle_identity(&mut self, couch: bool) {
+        self.couch = Some(couch);
+        if couch {
+            self.feed.allow_intervals();
+        }
     }
 
     /// The source told its size: an expectation of bytes per document.
@@ -498,6 +501,7 @@ impl Planner {
     }
 
     fn poll_docs(&mut self, now: u64) -> Option<Request> {
+        let couch = self.couch?;
         let in_flight = self.docs_in_flight_count();
         let room = self.pace.room(in_flight, now);
         if room == 0 {
@@ -521,7 +525,7 @@ impl Planner {
             slice.depth,
             slice.by_leaves,
             slice.first_generation,
-            self.couch,
+            couch,
             single,
         );
         let flight = Flight::Docs {

@@ -46,9 +46,9 @@ impl Engine {
         driver::pump(&self.driver);
     }
 
-    /// The source said that it is CouchDB.
-    pub fn couch(&self) {
-        self.driver.borrow_mut().planner.handle_couch();
+    /// The source said whether it is CouchDB.
+    pub fn identity(&self, couch: bool) {
+        self.driver.borrow_mut().planner.handle_identity(couch);
         driver::pump(&self.driver);
     }
 
