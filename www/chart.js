@@ -5,7 +5,7 @@ import { AXIS, element, ticks, timeAxis } from './svg.js';
 import { count, seconds } from './words.js';
 
 /** Room above for the words at the end of a line, and height, in px. */
-const TOP = 44, HEIGHT = 250;
+const TOP = 40, HEIGHT = 240;
 /** What the words at a line's end need, in px. */
 const WORDS = 150;
 
@@ -21,7 +21,7 @@ export function drawChart(place, lines, extent, done) {
   const width = place.clientWidth;
   if (!width) return;
   const max = Math.max(1, extent.docs), bottom = HEIGHT - AXIS;
-  const marks = ticks(max, 4).slice(1);
+  const marks = ticks(max, 5).slice(1);
   const left = 10 + 7 * Math.max(...marks.map((n) => count(n).length), 1);
   const x = (/** @type {number} */ ms) => left + (ms / Math.max(1, extent.ms)) * (width - left - 8);
   const y = (/** @type {number} */ docs) => bottom - (docs / max) * (bottom - TOP);
@@ -42,7 +42,7 @@ export function drawChart(place, lines, extent, done) {
     if (done.has(who)) {
       const atLeft = x(ms) + WORDS / 2 > width;
       // One above the other, so that two ends that are close do not hide each other.
-      svg.append(element('text', { class: who, x: atLeft ? width : Math.max(left, x(ms) - WORDS / 2), y: TOP - (who === 'stock' ? 12 : 30), 'text-anchor': atLeft ? 'end' : 'start' }, `${name} ${seconds(ms)}`));
+      svg.append(element('text', { class: who, x: atLeft ? width : Math.max(left, x(ms) - WORDS / 2), y: TOP - (who === 'stock' ? 10 : 28), 'text-anchor': atLeft ? 'end' : 'start' }, `${name} ${seconds(ms)}`));
     }
     told.push(`${name}: ${count(docs)} documents after ${seconds(ms)}`);
   }

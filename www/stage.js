@@ -146,9 +146,10 @@ export class Stage {
     if (byId('over-time').hidden) return;
     const { stock, fast } = this.seen;
     const ends = WHO.flatMap((who) => [...this.seen[who].line.map(([ms]) => ms), ...this.seen[who].requests.map(({ end }) => end)]);
-    const ms = ends.reduce((a, b) => Math.max(a, b), 1000);
-    const docs = WHO.reduce((most, who) => Math.max(most, this.seen[who].line.at(-1)?.[1] ?? 0), this.#total);
     const done = new Set(WHO.filter((who) => this.seen[who].outcome));
+    // While they run, axes that are stretched by every answer would be a restless sight.
+    const ms = ends.reduce((a, b) => Math.max(a, b), done.size < 2 ? 1000 : 1);
+    const docs = WHO.reduce((most, who) => Math.max(most, this.seen[who].line.at(-1)?.[1] ?? 0), this.#total);
     drawChart(byId('chart'), { stock: stock.line, fast: fast.line }, { ms, docs }, done);
     for (const who of WHO) drawWaterfall(byId(`waterfall-${who}`), this.seen[who].requests, ms);
     rows(byId('kinds').tBodies[0], Object.entries(KINDS).map(([kind, title]) => {

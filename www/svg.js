@@ -29,6 +29,7 @@ export function ticks(max, wanted) {
  * @param {{ms: number, x: (ms: number) => number, width: number, top: number, bottom: number}} axis
  */
 export function timeAxis({ ms, x, width, top, bottom }) {
+  const end = x(ms);
   const marks = ticks(ms / 1000, Math.max(2, width / 110));
   const digits = Math.max(0, -Math.floor(Math.log10(marks[1] ?? 1) + 1e-9));
   return marks.flatMap((second, i) => {
@@ -36,7 +37,7 @@ export function timeAxis({ ms, x, width, top, bottom }) {
     const unit = i === marks.length - 1 ? ' s' : '';
     return [
       element('path', { class: 'grid', d: `M${at} ${top}V${bottom}` }),
-      element('text', { x: at, y: bottom + 15, 'text-anchor': i ? 'middle' : 'start' }, second.toFixed(digits) + unit),
+      element('text', { x: at, y: bottom + 15, 'text-anchor': !i ? 'start' : at > end - 16 ? 'end' : 'middle' }, second.toFixed(digits) + unit),
     ];
   });
 }

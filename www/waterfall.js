@@ -6,7 +6,7 @@ import { AXIS, element, timeAxis } from './svg.js';
 import { many } from './words.js';
 
 /** Of one line, in px, and of all together. */
-const LINE = 9, HEIGHT = [54, 240];
+const LINE = 9, HEIGHT = [54, 280];
 
 /** Kinds of requests, in the order in which the table tells them. @type {Record<import('./meter.js').Kind, string>} */
 export const KINDS = {
@@ -35,7 +35,7 @@ export function drawWaterfall(place, requests, ms) {
     paths[kind] = `${paths[kind] ?? ''}M${from.toFixed(1)} ${((i + 0.5) * line).toFixed(1)}H${to.toFixed(1)}`;
   });
   for (const [kind, d] of Object.entries(paths)) {
-    svg.append(element('path', { class: `kind ${kind}`, d, 'stroke-width': Math.max(1, line - (line > 4 ? 2 : 0)).toFixed(1) }));
+    svg.append(element('path', { class: `kind ${kind}`, d, 'stroke-width': Math.max(1.5, line - (line > 4 ? 2 : 0)).toFixed(1) }));
   }
   place.replaceChildren(svg);
 }
