@@ -70,7 +70,10 @@ function bytesModule(wasmBytes) {
   return `// Written by scripts/build.mjs.
 const base64 = '${wasmBytes.toString('base64')}';
 export function bytes() {
-  return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
 }
 `;
 }
