@@ -138,13 +138,18 @@ class Links {
    * @param {any} returned what the caller got
    */
   attach(replications, returned) {
+    const running = new Set(this.links);
     this.links.forEach((link, at) => {
       const replication = replications[at];
       new Progress(link, replication, returned);
       replication.on('checkpoint', (/** @type {any} */ event) => {
         if ('checkpoint' in event) link.batchDone();
       });
-      const stop = () => link.stop();
+      const stop = () => {
+        link.stop();
+        running.delete(link);
+        if (running.size === 0) for (const remote of this.remotes) remote?.transport.stop();
+      };
       replication.once('cancel', stop);
       replication.then(stop, stop);
       if (replication.cancelled) stop();

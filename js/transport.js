@@ -25,6 +25,12 @@ export class Transport {
       this.seen = resolve;
     });
     this.fetch = this.fetch.bind(this);
+    this.stopped = new AbortController();
+  }
+
+  /** Ends what is being read. What is being written is let through: it was answered for. */
+  stop() {
+    this.stopped.abort();
   }
 
   /** @type {Fetch} */
@@ -72,11 +78,12 @@ export class Transport {
   /** @type {Fetch} */
   underlying(url, init) {
     const through = this.own ?? (this.through ? this.jar : undefined);
-    if (through) return through(url, init);
+    const signal = init.signal ?? (init.method === 'PUT' ? undefined : this.stopped.signal);
+    if (through) return through(url, { ...init, signal });
     const headers = new Headers([...(init.headers ?? [])]);
     // Without a body it would do nothing but force a preflight.
     if (!init.body) headers.delete('content-type');
-    return fetch(url, { ...init, headers });
+    return fetch(url, { ...init, headers, signal });
   }
 }
 
