@@ -21,7 +21,7 @@ for (const version of /** @type {const} */ ([9, 8, 7])) {
   alike(`a pull in three batches, PouchDB ${version}`, async ({ db, url }) => {
     return shown(await observe(db.replicate.from(url, { batch_size: 10 })).ended);
   }, {
-    version, docs: 25,
+    pouch: version, docs: 25,
     check({ events, changes, result }) {
       assert.deepEqual(events.filter((/** @type {string} */ name) => name !== 'paused'), ['active', 'change', 'change', 'change', 'complete']);
       assert.deepEqual(changes.map((/** @type {any} */ change) => change.docs), [10, 10, 5]);

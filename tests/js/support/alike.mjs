@@ -24,12 +24,12 @@ export function pouchesOnce(version) {
  * A test of both.
  * @param {string} name
  * @param {(stage: Stage) => Promise<any>} play what it answers must be the same
- * @param {{ version?: 7 | 8 | 9, check?: (seen: any) => void, timeout?: number } & Parameters<typeof scene>[1]} [options]
+ * @param {{ pouch?: 7 | 8 | 9, check?: (seen: any) => void, timeout?: number } & Parameters<typeof scene>[1]} [options]
  *   `check` looks at what was seen, so that two failures alike do not pass
  */
-export function alike(name, play, { version = 9, check = () => {}, timeout = 30_000, ...options } = {}) {
+export function alike(name, play, { pouch = 9, check = () => {}, timeout = 30_000, ...options } = {}) {
   test(name, { timeout }, async (t) => {
-    const { stock, fast } = pouchesOnce(version);
+    const { stock, fast } = pouchesOnce(pouch);
     const seen = [];
     for (const PouchDB of [stock, fast]) {
       const { couch, database, url } = await scene(t, options);
