@@ -24,6 +24,8 @@ const checks = [
   [bin('tsc'), ['-p', 'tsconfig.json']],
   [bin('tsc'), ['-p', 'tsconfig.scripts.json']],
   [bin('tsc'), ['-p', 'tsconfig.tests.json']],
+  // The API reference says what the type definitions say.
+  ['node', ['scripts/docs.mjs', '--check']],
 ];
 
 await script(async () => {
