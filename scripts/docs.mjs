@@ -23,7 +23,7 @@ await script(async () => {
 /** @param {string} source */
 function reference(source) {
   const all = declarations(source);
-  const byDefault = all.find(({ code }) => /^export default \w+$/.test(code))?.code.split(' ')[2];
+  const byDefault = all.map(({ code }) => /^export default (?:function )?(\w+)/.exec(code)?.[1]).find(Boolean);
   const shown = all.filter(({ code, kind, name }) => kind !== 'import' && !/^export (default \w+$|[{*])/.test(code)
     && (code.startsWith('export ') || name === byDefault || /^declare (global|module)/.test(code)));
   const sections = shown.flatMap((found) => section(found, byDefault, ''));
@@ -48,7 +48,7 @@ function section(found, byDefault, inside) {
     const path = kind === 'namespace' ? `${inside}${name}.` : inside;
     return members.flatMap((member) => section(member, byDefault, path));
   }
-  const note = name === byDefault || /^export default/.test(found.code) ? ' (the default export)' : inside ? ' (added to PouchDB’s types)' : '';
+  const note = name === byDefault || /^export default/.test(found.code) ? ' (the default export)' : inside.startsWith('PouchDB.') ? ' (added to PouchDB’s types)' : '';
   const parts = [`## \`${inside}${name || 'default'}\`${note}`, doc.text, signature(found), details(doc), table(members)];
   for (const member of members) if (member.doc.example || member.doc.params.length) parts.push(`### \`${name}.${member.name}\``, details(member.doc));
   return [parts.filter(Boolean).join('\n\n')];
@@ -75,13 +75,19 @@ function details({ params, tags, example }) {
 
 /** @param {Declaration[]} members */
 function table(members) {
-  if (!hasTable(members)) return '';
-  const rows = members.map(({ code: type, doc }) => {
+  return hasTable(members) ? ['| Member | |', '|---|---|', ...rows(members, '')].join('\n') : '';
+}
+
+/** @param {Declaration[]} members @param {string} path of what they are members of @returns {string[]} */
+function rows(members, path) {
+  return members.flatMap(({ code: whole, head, name, members: inner, doc }) => {
+    const split = hasTable(inner);
+    const type = path + (split ? head.replace(/:$/, '') : whole.replace(/\s+/g, ' '));
     const byDefault = doc.tags.default ?? doc.tags.defaultValue;
     const words = doc.text.replace(/\s*\n\s*/g, ' ') + (byDefault ? ` Default: ${byDefault}.` : '') + (doc.tags.deprecated !== undefined ? ' **Deprecated.**' : '');
-    return `| \`${type.replace(/\s+/g, ' ').replaceAll('|', '\\|')}\` | ${words.replaceAll('|', '\\|')} |`;
+    const row = `| \`${type.replaceAll('|', '\\|')}\` | ${words.replaceAll('|', '\\|')} |`;
+    return [row, ...(split ? rows(inner, `${path}${name}.`) : [])];
   });
-  return ['| Member | |', '|---|---|', ...rows].join('\n');
 }
 
 /** @param {string} text */

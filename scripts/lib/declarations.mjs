@@ -7,7 +7,7 @@
 
 /** Declarations whose last brace ends them; the others end with a semicolon. */
 const endsWithBrace = /^(?:export |declare |default |abstract )*(?:interface|namespace|module|class|enum|global)\b/;
-const hasMembers = /^(?:export |declare |default |abstract )*(?:interface|namespace|module|class|global)\b|^(?:export |declare )*(?:type|const) [^=;{(]*(?:=|:)\s*\{[^]*\}$/;
+const hasMembers = /^(?:export |declare |default |abstract )*(?:interface|namespace|module|class|global)\b|^(?:export |declare )*(?:type|const) [^=;{(]*(?:=|:)\s*\{[^]*\}$|^(?:readonly )?\w+\??:\s*\{[^]*\}$/;
 
 /**
  * @param {string} source
@@ -37,29 +37,43 @@ export function declarations(source) {
   return found;
 }
 
+/** What is neither of these brackets nor a semicolon, nor hides some, is passed over. */
+const parts = /\/\*[^]*?\*\/|\/\/.*|'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|`(?:\\.|[^`])*`|[{}()[\];]/g;
+
 /** From the beginning of `text` to the end of the declaration there. @param {string} text */
 function statement(text) {
   let depth = 0;
-  const parts = /\/\*[^]*?\*\/|\/\/.*|'(?:\\.|[^'])*'|"(?:\\.|[^"])*"|`(?:\\.|[^`])*`|[{}()[\];]/g;
   for (const { 0: part, index } of text.matchAll(parts)) {
     if ('{(['.includes(part)) depth++;
     if ('})]'.includes(part)) depth--;
-    const ends = part === ';' || (part === '}' && endsWithBrace.test(text));
-    if (depth === 0 && ends) return text.slice(0, index + 1);
+    // A brace that something follows is part of a type.
+    const closes = part === '}' && endsWithBrace.test(text) && !/^\s*[>,&|)[]/.test(text.slice(index + 1));
+    if (depth === 0 && (part === ';' || closes)) return text.slice(0, index + 1);
   }
   return text;
 }
 
+/** Where the braces open that end the declaration. @param {string} code */
+function bodyOf(code) {
+  const open = [];
+  let body = 0;
+  for (const { 0: part, index } of code.matchAll(parts)) {
+    if ('{(['.includes(part)) open.push(index);
+    if ('})]'.includes(part)) body = open.pop() ?? 0;
+  }
+  return body;
+}
+
 /** @param {string} code @param {string} comment @returns {Declaration} */
 function declaration(code, comment) {
-  const members = hasMembers.test(code) ? declarations(code.slice(code.indexOf('{') + 1, code.lastIndexOf('}'))) : [];
+  const members = hasMembers.test(code) ? declarations(code.slice(bodyOf(code) + 1, code.lastIndexOf('}'))) : [];
   const words = code.replace(/^(?:export |declare |abstract |readonly |static |default (?=function|class|interface))+/, '');
   const [, kind = '', name = ''] = /^(default|function|const|let|interface|type|namespace|module|class|enum|import|global)\b\s*['"]?([\w$.-]*)/.exec(words) ?? [];
   return {
     code, members, kind,
     doc: document(comment),
     name: kind ? name : /^(?:(?:get|set) )?([\w$]+|\[[^\]]*\])/.exec(words)?.[1] ?? '',
-    head: members.length ? code.slice(0, code.indexOf('{')).trim() : code,
+    head: members.length ? code.slice(0, bodyOf(code)).trim() : code,
   };
 }
 
