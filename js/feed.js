@@ -2,15 +2,14 @@
 // adapter builds them (pouchdb-adapter-http, `_changes`).
 
 /**
- * The options with which stock's replicator is going to ask, as far as they can
- * be told before it does; `undefined` where it names a function of a design
- * document, whose name it normalises first.
+ * The options with which stock's replicator is going to ask of an empty target.
+ * `undefined` where there is a filter: what passes none may leave the target empty
+ * for good, though it has a checkpoint, and a filter is dear to begin from nothing.
  * @param {any} opts of the replication
  */
 export function expected(opts) {
-  if (opts.filter || opts.view || opts.since !== undefined) return undefined;
-  const { doc_ids, selector, query_params } = opts;
-  const asked = /** @type {any} */ ({ style: opts.style || 'all_docs', doc_ids, selector, query_params });
+  if (opts.filter || opts.view || opts.doc_ids || opts.selector || opts.since !== undefined) return undefined;
+  const asked = /** @type {any} */ ({ style: opts.style || 'all_docs', query_params: opts.query_params });
   for (const name of ['heartbeat', 'timeout']) if (name in opts) asked[name] = opts[name];
   return asked;
 }
