@@ -78,3 +78,14 @@ impl fmt::Display for MultipartError {
 }
 
 impl std::error::Error for MultipartError {}
+
+#[cfg(test)]
+mod tests {
+    use super::MultipartError::*;
+
+    #[test]
+    fn messages_say_more_than_codes() {
+        assert_eq!(Truncated.code(), "multipart_truncated");
+        assert_eq!(Truncated.to_string(), "the multipart stream ended early");
+    }
+}
