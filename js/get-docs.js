@@ -5,6 +5,7 @@ import { isFailure } from './errors.js';
 import { Link } from './link.js';
 import { Remote } from './remote.js';
 import { Stats } from './stats.js';
+import { ready } from './wasm.js';
 
 /**
  * @param {any} db
@@ -52,6 +53,7 @@ async function linked(source, target) {
   const stats = new Stats();
   if (!source._remote) return null;
   const remote = new Remote(source, source.constructor, (what, bytes) => stats.count(what, bytes));
-  if (!(await remote.begin())) return null;
+  const [begun] = await Promise.all([remote.begin(), ready()]);
+  if (!begun) return null;
   return new Link({ source, target, sourceRemote: remote, targetRemote: null, opts: {}, chosen: {}, batchSize: 1000, stats });
 }

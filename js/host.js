@@ -11,7 +11,7 @@ import { textOf } from './writer.js';
  * @param {string} query of `_changes`
  */
 export function host(link, flat, query) {
-  const { source, target, stats } = link;
+  const { source, target, sourceRemote, targetRemote, stats } = link;
   return {
     /** @param {string} since @param {number} limit */
     feed: (since, limit) => source.changes({
@@ -40,9 +40,23 @@ export function host(link, flat, query) {
     /** @param {any[]} docs */
     docs: (docs) => local(source, docs),
     /** @param {any[]} docs */
-    single: (docs) => single(link.sourceRemote?.twin ?? source, docs),
-    /** @param {boolean} ofTarget @param {string} path @param {any} init */
-    through: (ofTarget, path, init) => (ofTarget ? link.targetRemote : link.sourceRemote)?.twin.fetch(path, init),
+    single: (docs) => single(sourceRemote?.twin ?? source, docs),
+    /**
+     * What was sent ahead, or nothing.
+     * @param {boolean} ofTarget
+     * @param {string} path
+     */
+    early: (ofTarget, path) => (ofTarget ? targetRemote : sourceRemote)?.early(path),
+    /**
+     * @param {boolean} ofTarget
+     * @param {string} path
+     * @param {{ method: string, body?: string, signal: AbortSignal }} init
+     * @param {string} accept
+     */
+    through: (ofTarget, path, init, accept) => {
+      const raw = { accept, ...(init.body !== undefined && { 'content-type': 'application/json' }) };
+      return (ofTarget ? targetRemote : sourceRemote)?.twin.fetch(path, { ...init, raw });
+    },
     readText,
     chunks,
     nextChunk,
@@ -101,19 +115,29 @@ async function single(db, docs) {
 }
 
 /**
- * The body in chunks; whole where the response is of a library that streams
- * another way.
+ * The body in chunks: a web stream, Node's stream, or whole.
  * @param {any} response
+ * @returns {{ read: () => Promise<{ done?: boolean, value?: any }> }}
  */
 function chunks(response) {
-  const reader = response.body?.getReader?.();
-  if (reader) return reader;
-  let whole = response.arrayBuffer();
+  const { body } = response;
+  return body?.getReader?.() ?? streamed(body) ?? whole(response);
+}
+
+/** @param {any} body */
+function streamed(body) {
+  const iterator = body?.[Symbol.asyncIterator]?.();
+  return iterator && { read: () => iterator.next() };
+}
+
+/** @param {any} response */
+function whole(response) {
+  let bytes = response.arrayBuffer();
   return {
     async read() {
-      const value = whole && new Uint8Array(await whole);
-      whole = undefined;
-      return { value };
+      const value = bytes && new Uint8Array(await bytes);
+      bytes = undefined;
+      return { done: !value, value };
     },
   };
 }
@@ -130,7 +154,8 @@ async function nextChunk(reader) {
  * @param {() => void} tick called as bytes arrive
  */
 async function readText(response, tick) {
-  const reader = response.body?.getReader?.();
+  const { body } = response;
+  const reader = body?.getReader?.() ?? streamed(body);
   if (!reader) return response.text();
   const decoder = new TextDecoder();
   let text = '';

@@ -4,12 +4,15 @@
 import { Engine } from '../pkg/engine.js';
 import { detach } from './attachments.js';
 import { isFailure, toError } from './errors.js';
-import { expected, request, understood } from './feed.js';
+import { expected, path, request, understood } from './feed.js';
 import { Flat, asked, key, told } from './flat.js';
 import { host } from './host.js';
 import { inNode, macrotask } from './platform.js';
 import { inherited } from './remote.js';
 import { write } from './writer.js';
+
+/** Rows of the first page (src/planner/feed.rs). */
+const FIRST_PAGE = 1000;
 
 /** Failures that stock meets the same way: it is asked itself, and shows them in its own words. */
 const stocksOwn = new Set(['network', 'stalled', 'status', 'absent']);
@@ -50,6 +53,10 @@ export class Link {
     this.whenDone = [];
     /** The target held nothing when the replication began. */
     this.wasEmpty = false;
+    /** Options of the feed that is sure to be asked for. @type {any} */
+    this.wanted = undefined;
+    /** @type {Promise<any>} */
+    this.preparing = Promise.resolve();
     /** Leaves of the target that were named to the source. @type {Map<string, string>} */
     this.leaves = new Map();
     /** What the last write to a local target took. @type {number | undefined} */
@@ -60,19 +67,29 @@ export class Link {
     this.broken = false;
   }
 
-  /** Asks at once what can be asked, where the target is empty and the feed's beginning is sure to be wanted. */
+  /**
+   * Asks at once what can be asked, while the engine compiles: where the target
+   * is empty, the feed's beginning is sure to be wanted.
+   * @param {Promise<any>} reached both ends
+   */
+  async prepare(reached) {
+    this.targetEmpty = this.wasEmpty = await this.isTargetEmpty();
+    const asked = expected(this.opts);
+    if (!asked || !this.targetEmpty) return;
+    this.wanted = asked;
+    const { query, body } = request(asked);
+    await reached;
+    if (!body) this.sourceRemote?.ahead(path(query, 0, Math.max(FIRST_PAGE, this.batchSize), 0));
+  }
+
+  /** Begins to read what {@link prepare} found to be wanted. */
   async begin() {
+    await this.preparing;
     try {
-      await this.ask();
+      if (this.wanted && !this.run) this.startRun(this.wanted, 0);
     } catch (error) {
       this.breaks(error);
     }
-  }
-
-  async ask() {
-    const asked = expected(this.opts);
-    this.targetEmpty = this.wasEmpty = await this.isTargetEmpty();
-    if (asked && this.targetEmpty && !this.run) this.startRun(asked, 0);
   }
 
   async isTargetEmpty() {

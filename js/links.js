@@ -3,6 +3,7 @@ import { Checkpoints } from './checkpoints.js';
 import { Link } from './link.js';
 import { Remote, inherited } from './remote.js';
 import { Stats } from './stats.js';
+import { ready } from './wasm.js';
 import { Progress } from './progress.js';
 
 /**
@@ -17,9 +18,6 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
   const stats = opts.map(() => new Stats());
   const count = (/** @type {string} */ what, /** @type {number} */ bytes) => stats[0].count(what, bytes);
   const remotes = ends.map((db) => (db._remote ? new Remote(db, PouchDB, count) : null));
-  const begun = await Promise.all(remotes.map((remote) => remote?.begin() ?? true));
-  if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
-
   const links = opts.map((own, at) => {
     const [from, to] = at === 0 ? [0, 1] : [1, 0];
     return new Link({
@@ -27,6 +25,11 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
       opts: own, chosen, batchSize, stats: stats[at],
     });
   });
+  // The first requests leave while the engine compiles.
+  const reached = Promise.all(remotes.map((remote) => remote?.begin() ?? true));
+  for (const link of links) link.preparing = link.prepare(reached).catch(() => {});
+  const [begun] = await Promise.all([reached, ready()]);
+  if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
   for (const link of links) link.begin();
   return new Links(links, ends, remotes);
 }

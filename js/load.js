@@ -4,11 +4,15 @@
 let loading;
 
 /**
- * The engine, ready to run. Rejects where WebAssembly is refused; that is
- * remembered, since a page's policy does not change.
+ * The engine, which compiles meanwhile: what it exports waits until it is ready,
+ * and rejects where WebAssembly is refused. That is remembered, since a page's
+ * policy does not change.
  */
 export function load() {
-  loading ??= import('./engine.js').then((engine) => engine.ready(load.bytes).then(() => engine));
+  loading ??= import('./engine.js').then((engine) => {
+    engine.ready(load.bytes).catch(() => {});
+    return engine;
+  });
   return loading;
 }
 

@@ -7,6 +7,25 @@ const { process, Buffer, document } = globalThis;
 /** PouchDB's Node build is at work, whose fetch keeps cookies of its own. */
 export const inNode = Boolean(process?.versions?.node) && !process.browser && !document;
 
+/** @type {((url: URL) => any) | undefined} */
+let agent;
+
+/**
+ * Node's agents, which keep connections open; unused ones keep no process
+ * running. Not in Nodes that do not hand out their modules this way.
+ * @returns {((url: URL) => any) | undefined} by the protocol, as node-fetch wants it
+ */
+export function keepAlive() {
+  const http = inNode && process.getBuiltinModule?.('node:http');
+  if (!http) return undefined;
+  if (!agent) {
+    const plain = new http.Agent({ keepAlive: true });
+    const secure = new (process.getBuiltinModule('node:https').Agent)({ keepAlive: true });
+    agent = ({ protocol }) => (protocol === 'https:' ? secure : plain);
+  }
+  return agent;
+}
+
 /**
  * Runs after everything that waits now, timers' throttling apart: browsers slow
  * down `setTimeout` in tabs that are not looked at.

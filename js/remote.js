@@ -11,15 +11,17 @@ export class Remote {
    */
   constructor(handle, PouchDB, count) {
     this.handle = handle;
-    const jar = inNode && typeof PouchDB.fetch === 'function' ? PouchDB.fetch : undefined;
+    const node = inNode && typeof PouchDB.fetch === 'function' ? PouchDB.fetch : undefined;
     const opts = handle.__opts ?? {};
-    this.transport = new Transport(opts.fetch, jar, count);
+    this.transport = new Transport(opts.fetch, node, count);
     this.twin = twin(handle, PouchDB, { ...opts, fetch: this.transport.fetch });
     /** @type {Promise<any> | undefined} */
     this.information = undefined;
     this.base = '';
     /** @type {[string, string][]} */
     this.headers = [];
+    /** Headers of a GET, of the class that PouchDB uses here. @type {() => any} */
+    this.getting = () => undefined;
     /** @type {Promise<any>} */
     this.welcome = Promise.resolve(null);
   }
@@ -36,16 +38,23 @@ export class Remote {
     const first = await Promise.race([this.transport.first, hidden]);
     if (!first) return false;
     this.base = first.url;
-    this.headers = first.headers.filter(([name]) => !/^(accept|content-type)$/i.test(name));
-    const root = this.base.replace(/[^/]+\/$/, '');
-    const welcome = this.transport.ahead(root, [['accept', 'application/json'], ...this.headers]);
+    this.headers = [...first.headers].filter(([name]) => !/^(accept|content-type)$/i.test(name));
+    const Headers = first.headers.constructor;
+    this.getting = () => new Headers([['accept', 'application/json'], ...this.headers]);
+    const welcome = this.transport.ahead(this.base.replace(/[^/]+\/$/, ''), this.getting());
     this.welcome = welcome.then((answer) => answer.json()).catch(() => null);
     return true;
   }
 
-  /** The server said that it is CouchDB. */
+  /**
+   * The server said that it is CouchDB: by its name, or sooner by the shards that
+   * it tells of a database.
+   */
   async isCouch() {
-    return (await this.welcome)?.couchdb === 'Welcome';
+    const named = this.welcome.then((welcome) => welcome?.couchdb === 'Welcome');
+    const sharded = this.info().then((info) => typeof info.cluster?.q === 'number', () => false);
+    const first = await Promise.race([named, sharded]);
+    return first || (await named) || sharded;
   }
 
   /** What stock's `id()` answers. */
@@ -84,6 +93,22 @@ export class Remote {
       const done = (/** @type {any} */ error, /** @type {any} */ result) => (error ? reject(error) : resolve(result));
       this.twin._put({ ...doc }, {}, done);
     });
+  }
+
+  /**
+   * A GET that the engine is going to make.
+   * @param {string} path below the database
+   */
+  ahead(path) {
+    this.transport.ahead(this.base + path, this.getting());
+  }
+
+  /**
+   * The answer to a GET that was sent ahead, if it was.
+   * @param {string} path
+   */
+  early(path) {
+    return this.transport.take(this.base + path);
   }
 
   /** How the engine reaches it. */

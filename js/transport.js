@@ -1,27 +1,35 @@
 // Carries what stock's HTTP adapter asks for. It may ask early: a GET that stock
 // is going to make is sent ahead, and stock's own then finds the answer.
 
+import { keepAlive } from './platform.js';
+
 /** @typedef {(url: string, init: any) => Promise<any>} Fetch */
 
 export class Transport {
   /**
    * @param {Fetch | undefined} own the `fetch` option of the user's handle
-   * @param {Fetch | undefined} jar PouchDB's fetch, where only that holds the cookies
+   * @param {Fetch | undefined} node PouchDB's fetch in Node, which holds its cookies
    * @param {(what: string, bytes: number) => void} count
    */
-  constructor(own, jar, count) {
+  constructor(own, node, count) {
     this.own = own;
-    this.jar = jar;
+    this.node = node;
+    /** Without it, PouchDB's fetch opens a connection for every request. */
+    this.agent = node && keepAlive();
     this.count = count;
-    /** Everything goes through the handle: its own `fetch`, or its cookies. */
-    this.through = Boolean(own);
+    /**
+     * Everything goes through the handle: its own `fetch`, or in Node PouchDB's,
+     * which is loaded already, keeps the cookies, and with an agent keeps its
+     * connections too.
+     */
+    this.through = Boolean(own ?? this.agent);
     /** @type {Map<string, Promise<any>>} */
     this.early = new Map();
     /** The next GET is going to be asked for twice. */
     this.twice = false;
     /** The first URL and headers that the adapter asked with. */
     this.first = new Promise((resolve) => {
-      /** @type {(seen: { url: string, headers: [string, string][] }) => void} */
+      /** @type {(seen: { url: string, headers: any }) => void} */
       this.seen = resolve;
     });
     this.fetch = this.fetch.bind(this);
@@ -35,13 +43,11 @@ export class Transport {
 
   /** @type {Fetch} */
   async fetch(url, init) {
-    this.seen({ url, headers: [...(init.headers ?? [])] });
+    this.seen({ url, headers: init.headers });
+    if (init.raw) return this.underlying(url, init);
     const method = init.method ?? 'GET';
-    const early = method === 'GET' && this.early.get(url);
-    if (early) {
-      this.early.delete(url);
-      return early;
-    }
+    const early = method === 'GET' && this.take(url);
+    if (early) return early;
     const twice = this.twice && method === 'GET';
     this.twice = false;
     const answer = await this.send(url, init);
@@ -52,12 +58,22 @@ export class Transport {
   }
 
   /**
+   * What was sent ahead, for one who asks for it now.
+   * @param {string} url
+   */
+  take(url) {
+    const early = this.early.get(url);
+    this.early.delete(url);
+    return early;
+  }
+
+  /**
    * Sends a GET that is going to be asked for.
    * @param {string} url
-   * @param {[string, string][]} headers
+   * @param {any} headers
    */
   ahead(url, headers) {
-    const answer = this.send(url, { headers: new Headers(headers), credentials: 'include' }).then(repeatable);
+    const answer = this.send(url, { headers, credentials: 'include' }).then(repeatable);
     answer.catch(() => {});
     this.early.set(url, answer);
     return answer;
@@ -66,7 +82,7 @@ export class Transport {
   /** @type {Fetch} */
   async send(url, init) {
     const answer = await this.underlying(url, init);
-    if (!this.through && this.jar && (answer.status === 401 || answer.status === 403)) {
+    if (!this.through && this.node && (answer.status === 401 || answer.status === 403)) {
       // In Node, cookies live in PouchDB's own jar.
       this.through = true;
       return this.send(url, init);
@@ -76,14 +92,14 @@ export class Transport {
   }
 
   /** @type {Fetch} */
-  underlying(url, init) {
-    const through = this.own ?? (this.through ? this.jar : undefined);
+  underlying(url, { raw, ...init }) {
+    for (const [name, value] of Object.entries(raw ?? {})) init.headers.set(name, value);
     const signal = init.signal ?? (init.method === 'PUT' ? undefined : this.stopped.signal);
-    if (through) return through(url, { ...init, signal });
-    const headers = new Headers([...(init.headers ?? [])]);
+    if (this.own) return this.own(url, { ...init, signal });
     // Without a body it would do nothing but force a preflight.
-    if (!init.body) headers.delete('content-type');
-    return fetch(url, { ...init, headers, signal });
+    if (!init.body) init.headers?.delete('content-type');
+    if (this.through && this.node) return this.node(url, { ...init, signal, agent: this.agent });
+    return fetch(url, { ...init, headers: new Headers([...(init.headers ?? [])]), signal });
   }
 }
 

@@ -1,8 +1,9 @@
 //! How many document requests may be in flight, and when the next one may leave:
 //! additive increase, multiplicative decrease. Knows nothing of what is asked.
 
-/// Where a run begins: enough to fill a link, few enough for a small server.
-const START: f64 = 4.0;
+/// Where a run begins: as many as there are open connections by then, those of
+/// the database's, the server's and the feed's own requests.
+const START: f64 = 3.0;
 /// First wait (ms) after an overloaded answer that names none; doubles each time.
 const OVERLOAD_WAIT_MS: u64 = 500;
 /// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
@@ -75,10 +76,10 @@ mod tests {
     #[test]
     fn an_overloaded_server_gets_half_the_requests_after_the_time_it_named() {
         let mut pace = Pace::new(6);
-        assert_eq!(pace.room(0, 0), 4);
+        assert_eq!(pace.room(0, 0), 3);
         assert_eq!(pace.overloaded(Some(2_000), 100), 2_100);
         assert_eq!(pace.room(0, 2_099), 0);
-        assert_eq!(pace.room(0, 2_100), 2);
+        assert_eq!(pace.room(0, 2_100), 1);
     }
 
     #[test]
@@ -87,7 +88,7 @@ mod tests {
         for _ in 0..4 {
             pace.overloaded(None, 0);
         }
-        assert_eq!(pace.room(0, 500), 2);
+        assert_eq!(pace.room(0, 500), 1);
     }
 
     #[test]

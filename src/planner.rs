@@ -326,9 +326,9 @@ impl Planner {
 
     /// The next request, if one may leave now.
     pub fn poll_request(&mut self, now: u64) -> Option<Request> {
-        self.poll_feed(now)
+        self.poll_docs(now)
             .or_else(|| self.poll_diff(now))
-            .or_else(|| self.poll_docs(now))
+            .or_else(|| self.poll_feed(now))
     }
 
     /// Rows for the replicator, `limit` at most.

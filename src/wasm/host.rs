@@ -77,6 +77,10 @@ extern "C" {
     #[wasm_bindgen(method, js_name = dropDoc)]
     pub(super) fn drop_doc(this: &Host, doc: u32);
 
+    /// The answer to a GET that the host sent ahead: a promise, or nothing.
+    #[wasm_bindgen(method)]
+    pub(super) fn early(this: &Host, target: bool, path: &str) -> JsValue;
+
     /// A request through the user's own handle, of the target or of the source.
     #[wasm_bindgen(method, catch)]
     pub(super) fn through(
@@ -84,6 +88,7 @@ extern "C" {
         target: bool,
         path: &str,
         init: &JsValue,
+        accept: &str,
     ) -> Result<Promise, JsValue>;
 
     /// The text of a response; `tick` is called as bytes arrive.

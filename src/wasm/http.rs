@@ -2,13 +2,13 @@
 //! handle where only that carries the right cookies or the user's own `fetch`.
 
 use gloo_net::http::Headers;
-use js_sys::{Function, JsString, Object, Promise};
+use js_sys::{Function, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
 
 use super::attachments;
-use super::host::{Host, get, number, set, words};
+use super::host::{Host, get, number, words};
 use crate::error::{Failure, FailureKind};
 
 #[wasm_bindgen]
@@ -89,42 +89,40 @@ impl Remote {
     }
 
     async fn send(&self, host: &Host, call: &Call<'_>) -> Result<JsValue, Failure> {
-        let headers = Headers::new();
+        if call.body.is_none() {
+            let early = host.early(self.is_target, call.path);
+            if let Ok(early) = early.dyn_into::<Promise>() {
+                return JsFuture::from(early).await.map_err(network);
+            }
+        }
         let accept = if call.stream {
             "multipart/mixed"
         } else {
             "application/json"
         };
-        headers.set("Accept", accept);
-        if call.body.is_some() {
-            // On a GET it would do nothing but force a preflight.
-            headers.set("Content-Type", "application/json");
+        let init = RequestInit::new();
+        init.set_method(if call.body.is_some() { "POST" } else { "GET" });
+        init.set_signal(Some(call.signal));
+        if let Some(body) = &call.body {
+            init.set_body(body);
         }
-        let method = if call.body.is_some() { "POST" } else { "GET" };
         let promise = if self.through {
-            let init = Object::new();
-            set(&init, "method", &method.into());
-            set(&init, "signal", call.signal);
-            // The handle puts its own credentials in.
-            set(&init, "headers", &headers.into_raw());
-            if let Some(body) = &call.body {
-                set(&init, "body", body);
-            }
-            host.through(self.is_target, call.path, &init)
+            // The handle makes the headers, and puts its own credentials in.
+            host.through(self.is_target, call.path, &init, accept)
                 .map_err(network)?
         } else {
+            let headers = Headers::new();
+            headers.set("Accept", accept);
+            if call.body.is_some() {
+                // On a GET it would do nothing but force a preflight.
+                headers.set("Content-Type", "application/json");
+            }
             for (name, value) in &self.headers {
                 headers.append(name, value);
             }
-            let init = RequestInit::new();
-            init.set_method(method);
             init.set_credentials(RequestCredentials::Include);
-            init.set_signal(Some(call.signal));
             init.set_headers(&headers.into_raw());
-            if let Some(body) = &call.body {
-                init.set_body(body);
-            }
-            fetch(&format!("{}{}", self.base, call.path), &init)
+            fetch(&[&*self.base, call.path].concat(), &init)
         };
         JsFuture::from(promise).await.map_err(network)
     }
