@@ -45,6 +45,11 @@ export class Checkpoints {
     return answer;
   }
 
+  /** Nothing more is going to be put. */
+  flush() {
+    for (const behind of this.documents.values()) behind.flush();
+  }
+
   /** A replication begins (again): what another client wrote meanwhile counts. */
   async forget() {
     await Promise.all([...this.documents.values()].map((behind) => behind.settled().catch(() => {})));
@@ -69,6 +74,7 @@ class Behind {
     this.reading = undefined;
     /** @type {Promise<void> | undefined} */
     this.writing = undefined;
+    this.wake = () => {};
   }
 
   /** As the server has it, asked for once. */
@@ -100,24 +106,47 @@ class Behind {
   }
 
   async write() {
-    while (this.checkpoint.nextWrite() !== undefined) {
-      const { _rev, ...doc } = this.newest;
-      try {
-        const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
-        this.rev = written.rev;
-        this.checkpoint.written();
-      } catch (error) {
-        this.checkpoint.failed();
-        this.error = error;
-        // Another tab may have written: read it again before the next try.
-        this.rev = this.newest = this.reading = undefined;
-      }
+    for (let wait; (wait = this.checkpoint.nextIn()) !== undefined;) {
+      if (this.checkpoint.mayWrite()) await this.writeNewest();
+      else await this.pause(wait);
     }
     this.writing = undefined;
   }
 
+  async writeNewest() {
+    const { _rev, ...doc } = this.newest;
+    try {
+      const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
+      this.rev = written.rev;
+      this.checkpoint.written();
+    } catch (error) {
+      this.checkpoint.failed();
+      this.error = error;
+      // Another tab may have written: read it again before the next try.
+      this.rev = this.newest = this.reading = undefined;
+    }
+  }
+
+  /** @param {number} ms */
+  pause(ms) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      };
+    });
+  }
+
+  /** Does not wait for the interval between two writes. */
+  flush() {
+    this.checkpoint.flush();
+    this.wake();
+  }
+
   /** Everything is written, or the failure is told. */
   async settled() {
+    this.flush();
     await this.writing;
     this.raise();
   }

@@ -151,7 +151,9 @@ class Links {
       const stop = () => {
         link.stop();
         running.delete(link);
-        if (running.size === 0) for (const remote of this.remotes) remote?.transport.stop();
+        if (running.size > 0) return;
+        for (const checkpoints of this.checkpoints) checkpoints?.flush();
+        for (const remote of this.remotes) remote?.transport.stop();
       };
       replication.once('cancel', stop);
       replication.then(stop, stop);

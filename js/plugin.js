@@ -2,6 +2,7 @@
 // `replicate` and `sync` reach. Which replications are fast is decided here;
 // how, elsewhere. No core module is touched, and stock's replicator runs each
 // replication, over views instead of the databases.
+import { load } from './load.js';
 import { settings } from './options.js';
 import { connect } from './views.js';
 
@@ -18,6 +19,8 @@ export function install(PouchDB, installed) {
     replicate: Object.assign(replication(PouchDB, stock, installed), { stock }),
     sync: Object.assign(twoWay(PouchDB, stock, installed), { stock }),
   };
+  // Its code, not yet the engine: the first replication need not wait for that.
+  setTimeout(() => load.code().catch(() => {}));
   PouchDB.replicate = fast.replicate;
   PouchDB.sync = fast.sync;
 

@@ -1,9 +1,15 @@
-//! Writing a checkpoint behind: the first at once, then at most one in flight,
-//! and the newest wins. It may lag, never lead, since it is told only what the
-//! replicator wanted to write itself. Knows nothing of the document's content.
+//! Writing a checkpoint behind: the first at once, then one at a time and not
+//! more often than an interval, and the newest wins. It may lag, never lead,
+//! since it is told only what the replicator wanted to write itself. Knows
+//! nothing of the document's content.
 
 /// A version of the checkpoint that the replicator wanted to write, counted up.
 pub type Version = u32;
+
+/// So long (ms) after one write began, the next may. A run that breaks off reads
+/// so much of the feed again; one that does not, waits for the last write only,
+/// and a write that is just under way would hold that up by a round trip.
+const INTERVAL_MS: u64 = 1_000;
 
 /// One `_local` document.
 #[derive(Debug, Default)]
@@ -12,23 +18,38 @@ pub struct Checkpoint {
     written: Version,
     in_flight: Option<Version>,
     failed: bool,
+    begun_at: Option<u64>,
+    flushing: bool,
 }
 
 impl Checkpoint {
     /// The replicator wants to write a version newer than all before.
-    pub fn handle_put(&mut self) -> Version {
+    pub fn handle_put(&mut self) {
         self.wanted += 1;
         self.failed = false;
-        self.wanted
+        self.flushing = false;
+    }
+
+    /// Somebody waits until everything is written.
+    pub fn handle_flush(&mut self) {
+        self.flushing = true;
     }
 
     /// The version to write now, if any.
-    pub fn poll_write(&mut self) -> Option<Version> {
-        if self.in_flight.is_some() || self.failed || self.wanted == self.written {
+    pub fn poll_write(&mut self, now: u64) -> Option<Version> {
+        if self.in_flight.is_some() || self.poll_timeout()? > now {
             return None;
         }
         self.in_flight = Some(self.wanted);
+        self.begun_at = Some(now);
         self.in_flight
+    }
+
+    /// When the next write is due, should one wait.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let waits = !self.failed && self.wanted != self.in_flight.unwrap_or(self.written);
+        let after = self.begun_at.filter(|_| !self.flushing);
+        waits.then(|| after.map_or(0, |begun| begun + INTERVAL_MS))
     }
 
     /// The write in flight succeeded.
@@ -43,11 +64,7 @@ impl Checkpoint {
     pub fn handle_failure(&mut self) {
         self.in_flight = None;
         self.failed = true;
-    }
-
-    /// Nothing waits and nothing is in flight.
-    pub fn is_settled(&self) -> bool {
-        self.in_flight.is_none() && (self.failed || self.wanted == self.written)
+        self.begun_at = None;
     }
 }
 
@@ -56,30 +73,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_wins_and_one_is_in_flight() {
+    fn the_first_is_written_at_once_and_the_newest_wins() {
         let mut checkpoint = Checkpoint::default();
         checkpoint.handle_put();
-        assert_eq!(checkpoint.poll_write(), Some(1));
+        assert_eq!(checkpoint.poll_write(5), Some(1));
         checkpoint.handle_put();
         checkpoint.handle_put();
-        assert_eq!(checkpoint.poll_write(), None);
+        assert_eq!(checkpoint.poll_write(5_000), None, "one is in flight");
         checkpoint.handle_written();
-        assert_eq!(checkpoint.poll_write(), Some(3));
-        assert!(!checkpoint.is_settled());
+        assert_eq!(checkpoint.poll_write(5_000), Some(3));
         checkpoint.handle_written();
-        assert!(checkpoint.is_settled());
-        assert_eq!(checkpoint.poll_write(), None);
+        assert_eq!(checkpoint.poll_timeout(), None);
+    }
+
+    #[test]
+    fn writes_keep_their_distance_unless_somebody_waits() {
+        let mut checkpoint = Checkpoint::default();
+        checkpoint.handle_put();
+        checkpoint.poll_write(100);
+        checkpoint.handle_written();
+        checkpoint.handle_put();
+        assert_eq!(checkpoint.poll_write(200), None);
+        assert_eq!(checkpoint.poll_timeout(), Some(1_100));
+        checkpoint.handle_flush();
+        assert_eq!(checkpoint.poll_write(200), Some(2));
     }
 
     #[test]
     fn a_failed_write_waits_for_the_replicator() {
         let mut checkpoint = Checkpoint::default();
         checkpoint.handle_put();
-        checkpoint.poll_write();
+        checkpoint.poll_write(0);
         checkpoint.handle_failure();
-        assert_eq!(checkpoint.poll_write(), None);
-        assert!(checkpoint.is_settled());
+        assert_eq!(checkpoint.poll_write(9_999), None);
         checkpoint.handle_put();
-        assert_eq!(checkpoint.poll_write(), Some(2));
+        assert_eq!(checkpoint.poll_write(9_999), Some(2));
     }
 }

@@ -2,6 +2,7 @@
 
 use wasm_bindgen::prelude::*;
 
+use super::host::now;
 use crate::checkpoint;
 
 /// One `_local` document that is written behind; see
@@ -18,15 +19,27 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// The replicator wants to write; answers the version.
-    pub fn put(&mut self) -> u32 {
-        self.0.handle_put()
+    /// The replicator wants to write.
+    pub fn put(&mut self) {
+        self.0.handle_put();
     }
 
-    /// The version to write now, if any.
-    #[wasm_bindgen(js_name = nextWrite)]
-    pub fn next_write(&mut self) -> Option<u32> {
-        self.0.poll_write()
+    /// Somebody waits until everything is written.
+    pub fn flush(&mut self) {
+        self.0.handle_flush();
+    }
+
+    /// The newest version is to be written now.
+    #[wasm_bindgen(js_name = mayWrite)]
+    pub fn may_write(&mut self) -> bool {
+        self.0.poll_write(now()).is_some()
+    }
+
+    /// ms until the next write, should one wait.
+    #[wasm_bindgen(js_name = nextIn)]
+    pub fn next_in(&self) -> Option<u32> {
+        let due = self.0.poll_timeout()?;
+        Some(due.saturating_sub(now()) as u32)
     }
 
     /// The write in flight succeeded.
@@ -37,11 +50,5 @@ impl Checkpoint {
     /// The write in flight failed.
     pub fn failed(&mut self) {
         self.0.handle_failure();
-    }
-
-    /// Nothing waits and nothing is in flight.
-    #[wasm_bindgen(js_name = isSettled)]
-    pub fn is_settled(&self) -> bool {
-        self.0.is_settled()
     }
 }
