@@ -7,10 +7,12 @@ export class Checkpoints {
   /**
    * @param {import('./remote.js').Remote} remote
    * @param {(id: string) => boolean} mayLag more rows are to come for that replication
+   * @param {(id: string) => boolean} nearEnd but nothing more has to be fetched
    */
-  constructor(remote, mayLag) {
+  constructor(remote, mayLag, nearEnd) {
     this.remote = remote;
     this.mayLag = mayLag;
+    this.nearEnd = nearEnd;
     /** @type {Map<string, Behind>} */
     this.documents = new Map();
   }
@@ -40,7 +42,7 @@ export class Checkpoints {
   /** @param {any} doc */
   async put(doc) {
     const behind = this.of(doc._id);
-    const answer = behind.put(doc);
+    const answer = behind.put(doc, this.nearEnd(doc._id));
     if (!this.mayLag(doc._id)) await behind.settled();
     return answer;
   }
@@ -95,12 +97,12 @@ class Behind {
     }
   }
 
-  /** @param {any} doc */
-  put(doc) {
+  /** @param {any} doc @param {boolean} nearEnd */
+  put(doc, nearEnd) {
     this.raise();
     this.rev ??= doc._rev;
     this.newest = structuredClone(doc);
-    this.checkpoint.put();
+    this.checkpoint.put(nearEnd);
     this.writing ??= this.write();
     return { ok: true, id: this.id, rev: this.rev ?? '0-1' };
   }

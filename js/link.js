@@ -206,6 +206,11 @@ export class Link {
     opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
   }
 
+  /** Nothing has to be fetched any more. */
+  nearEnd() {
+    return Boolean(this.run?.engine.hasEverything());
+  }
+
   /** Stock wrote a batch and its checkpoints. */
   batchDone() {
     this.done += 1;

@@ -43,7 +43,8 @@ class Links {
     /** Which link a checkpoint belongs to, by its id. @type {Map<string, Link | null>} */
     this.owners = new Map();
     const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.more ?? false;
-    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag));
+    const nearEnd = (/** @type {string} */ id) => this.owners.get(id)?.nearEnd() ?? false;
+    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd));
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 

@@ -1,4 +1,4 @@
-//! Writing a checkpoint behind: the first at once, then one at a time and not
+//! Writing a checkpoint behind: the first at once (unless the last is near), then one at a time and not
 //! more often than an interval, and the newest wins. It may lag, never lead,
 //! since it is told only what the replicator wanted to write itself. Knows
 //! nothing of the document's content.
@@ -23,9 +23,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The replicator wants to write a version newer than all before.
-    pub fn handle_put(&mut self) {
+    /// The replicator wants to write a version newer than all before. `near_end`:
+    /// nothing is left to be fetched, so that the last one comes soon.
+    pub fn handle_put(&mut self, near_end: bool, now: u64) {
         self.wanted += 1;
+        if near_end {
+            self.begun_at.get_or_insert(now);
+        }
         self.failed = false;
         self.flushing = false;
     }
@@ -75,10 +79,10 @@ mod tests {
     #[test]
     fn the_first_is_written_at_once_and_the_newest_wins() {
         let mut checkpoint = Checkpoint::default();
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
         assert_eq!(checkpoint.poll_write(5), Some(1));
-        checkpoint.handle_put();
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
+        checkpoint.handle_put(false, 0);
         assert_eq!(checkpoint.poll_write(5_000), None, "one is in flight");
         checkpoint.handle_written();
         assert_eq!(checkpoint.poll_write(5_000), Some(3));
@@ -89,10 +93,10 @@ mod tests {
     #[test]
     fn writes_keep_their_distance_unless_somebody_waits() {
         let mut checkpoint = Checkpoint::default();
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
         checkpoint.poll_write(100);
         checkpoint.handle_written();
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
         assert_eq!(checkpoint.poll_write(200), None);
         assert_eq!(checkpoint.poll_timeout(), Some(1_100));
         checkpoint.handle_flush();
@@ -100,13 +104,24 @@ mod tests {
     }
 
     #[test]
+    fn near_the_end_the_last_one_is_waited_for() {
+        let mut checkpoint = Checkpoint::default();
+        checkpoint.handle_put(true, 100);
+        assert_eq!(checkpoint.poll_write(200), None);
+        assert_eq!(checkpoint.poll_timeout(), Some(1_100));
+        checkpoint.handle_put(true, 300);
+        checkpoint.handle_flush();
+        assert_eq!(checkpoint.poll_write(300), Some(2));
+    }
+
+    #[test]
     fn a_failed_write_waits_for_the_replicator() {
         let mut checkpoint = Checkpoint::default();
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
         checkpoint.poll_write(0);
         checkpoint.handle_failure();
         assert_eq!(checkpoint.poll_write(9_999), None);
-        checkpoint.handle_put();
+        checkpoint.handle_put(false, 0);
         assert_eq!(checkpoint.poll_write(9_999), Some(2));
     }
 }

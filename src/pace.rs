@@ -1,9 +1,9 @@
 //! How many document requests may be in flight, and when the next one may leave:
 //! additive increase, multiplicative decrease. Knows nothing of what is asked.
 
-/// Where a run begins: as many as there are open connections by then, those of
-/// the database's, the server's and the feed's own requests.
-const START: f64 = 3.0;
+/// Where a run begins: as many as there are idle connections by then, those of
+/// the database's and the feed's first requests. A new one costs a round trip.
+const START: f64 = 2.0;
 /// First wait (ms) after an overloaded answer that names none; doubles each time.
 const OVERLOAD_WAIT_MS: u64 = 500;
 /// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
@@ -17,6 +17,7 @@ pub(crate) struct Pace {
     most: f64,
     hold_until: Option<u64>,
     overloads: u32,
+    troubled: bool,
 }
 
 impl Pace {
@@ -27,6 +28,7 @@ impl Pace {
             most,
             hold_until: None,
             overloads: 0,
+            troubled: false,
         }
     }
 
@@ -45,14 +47,20 @@ impl Pace {
 
     pub(crate) fn succeeded(&mut self) {
         self.overloads = 0;
-        self.window = (self.window + 1.0 / self.window).min(self.most);
+        // Until there was trouble, each success is worth a request more.
+        let step = if self.troubled {
+            1.0 / self.window
+        } else {
+            1.0
+        };
+        self.window = (self.window + step).min(self.most);
     }
 
     /// The server asked for less. Answers when the request may be repeated.
     pub(crate) fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
         // Answers to requests that left together are one sign, not several.
         if self.hold_until.is_none_or(|until| now >= until) {
-            self.window = (self.window / 2.0).max(1.0);
+            self.stumbled();
             self.overloads += 1;
         }
         let wait = retry_after
@@ -65,6 +73,7 @@ impl Pace {
 
     /// A request stalled or failed: go on more carefully, without a pause.
     pub(crate) fn stumbled(&mut self) {
+        self.troubled = true;
         self.window = (self.window / 2.0).max(1.0);
     }
 }
@@ -76,7 +85,7 @@ mod tests {
     #[test]
     fn an_overloaded_server_gets_half_the_requests_after_the_time_it_named() {
         let mut pace = Pace::new(6);
-        assert_eq!(pace.room(0, 0), 3);
+        assert_eq!(pace.room(0, 0), 2);
         assert_eq!(pace.overloaded(Some(2_000), 100), 2_100);
         assert_eq!(pace.room(0, 2_099), 0);
         assert_eq!(pace.room(0, 2_100), 1);

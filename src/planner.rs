@@ -438,6 +438,11 @@ impl Planner {
         }
     }
 
+    /// As far as is known, nothing is left to be fetched.
+    pub fn has_everything(&self) -> bool {
+        self.feed.is_nearly_over() && self.rows.is_complete() && !self.docs_in_flight()
+    }
+
     /// Figures of the run so far.
     pub fn stats(&self) -> &Stats {
         &self.stats

@@ -110,6 +110,12 @@ impl Engine {
         driver::pump(&self.driver);
     }
 
+    /// Nothing is left to be fetched.
+    #[wasm_bindgen(js_name = hasEverything)]
+    pub fn has_everything(&self) -> bool {
+        self.driver.borrow().planner.has_everything()
+    }
+
     /// Figures so far.
     pub fn stats(&self) -> Result<JsValue, JsError> {
         let driver = self.driver.borrow();

@@ -176,6 +176,11 @@ impl Feed {
         (self.state == State::Ended).then_some(&self.since)
     }
 
+    /// As far as is known, nothing follows.
+    pub(super) fn is_nearly_over(&self) -> bool {
+        self.pages > 0 && (self.pending == Some(0) || self.is_short())
+    }
+
     pub(super) fn failure(&self) -> Option<&Failure> {
         match &self.state {
             State::Failed(failure) => Some(failure),

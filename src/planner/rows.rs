@@ -78,6 +78,11 @@ impl Rows {
         self.queue.is_empty()
     }
 
+    /// Every row in the queue has its documents.
+    pub(super) fn is_complete(&self) -> bool {
+        self.queue.iter().all(Row::is_complete)
+    }
+
     pub(super) fn push(&mut self, row: FeedRow, seq: Seq) {
         let repeated = !self.seen.insert(self.hasher.hash_one(&*row.id));
         self.queue.push_back(Row {

@@ -19,9 +19,9 @@ impl Checkpoint {
         Self::default()
     }
 
-    /// The replicator wants to write.
-    pub fn put(&mut self) {
-        self.0.handle_put();
+    /// The replicator wants to write; `near_end`: nothing is left to be fetched.
+    pub fn put(&mut self, near_end: bool) {
+        self.0.handle_put(near_end, now());
     }
 
     /// Somebody waits until everything is written.
