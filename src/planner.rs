@@ -22,7 +22,7 @@ use self::diff::DiffPolicy;
 use self::feed::Feed;
 use self::params::{Depth, params};
 use self::rows::Rows;
-use self::wants::{State, WantId, Wants};
+use self::wants::{Slice, State, WantId, Wants};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
@@ -313,8 +313,8 @@ impl Planner {
     pub fn poll_timeout(&self, now: u64) -> Option<u64> {
         self.flights()
             .filter_map(|flight| self.deadline(flight))
-            .chain(self.wants.due_at())
-            .chain(self.feed.due_at())
+            .chain(self.wants.due_at(now))
+            .chain(self.feed.due_at(now))
             .chain(self.pace.hold_until(now))
             .min()
     }
@@ -515,16 +515,21 @@ impl Planner {
         let single = self.single_until.is_some_and(|until| now < until);
         let most = if single { SINGLE_GETS } else { batch::MOST };
         let streams = self.flights().filter(|f| f.is_stream()).count();
-        let slice = self.wants.next_slice(room, most, streams, now)?;
-        let over = self.buffered() + slice.bytes > self.config.max_buffer_bytes;
-        // Beyond the bound only what somebody waits for, one request at a time:
-        // a single document is the unit that cannot be divided.
-        let needed = slice.urgent
-            || self.hungry && in_flight == 0 && self.rows.waits_for(slice.first, &self.wants);
-        if over && !needed {
-            self.wants.not_sent(slice);
-            return None;
-        }
+        let slice = self.wants.next_slice(room, most, streams, now);
+        let fits = |slice: &Slice| {
+            slice.urgent || self.buffered() + slice.bytes <= self.config.max_buffer_bytes
+        };
+        let slice = match slice {
+            Some(slice) if fits(&slice) => slice,
+            over => {
+                over.map(|slice| self.wants.not_sent(slice));
+                // Beyond the bound only what the replicator waits for, one document
+                // at a time: that is the unit that cannot be divided.
+                let waits = self.hungry && in_flight == 0;
+                let front = self.rows.front_want(&self.wants).filter(|_| waits)?;
+                self.wants.alone(front, now)?
+            }
+        };
         self.wants.sent(&slice);
         let params = params(
             slice.depth,

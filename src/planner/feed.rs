@@ -163,10 +163,10 @@ impl Feed {
         };
     }
 
-    /// When a repeat is due, if one waits.
-    pub(super) fn due_at(&self) -> Option<u64> {
+    /// When a repeat is due; one that is due already waits for room.
+    pub(super) fn due_at(&self, now: u64) -> Option<u64> {
         match self.state {
-            State::Due(at) if at > 0 => Some(at),
+            State::Due(at) if at > now => Some(at),
             _ => None,
         }
     }

@@ -159,18 +159,11 @@ impl Rows {
         }
     }
 
-    /// The want belongs to the first row that is not complete, or to a row that
-    /// was handed over.
-    pub(super) fn waits_for(&self, want: WantId, wants: &Wants) -> bool {
-        let Some(row) = wants.get(want).map(|want| want.row) else {
-            return false;
-        };
-        let front = self.queue.iter().position(|row| !row.is_complete());
-        match (row, front) {
-            (None, _) => true,
-            (Some(index), Some(front)) => index <= self.first + front as u64,
-            (Some(_), None) => true,
-        }
+    /// What the first row that is not complete lacks first.
+    pub(super) fn front_want(&self, wants: &Wants) -> Option<WantId> {
+        let row = self.queue.iter().find(|row| !row.is_complete())?;
+        let open = |want: &&WantId| wants.get(**want).is_some_and(|w| w.state == State::Open);
+        row.wants.iter().find(open).copied()
     }
 
     pub(super) fn anything_handed(&self) -> bool {

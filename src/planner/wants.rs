@@ -264,7 +264,6 @@ impl Wants {
             bytes,
             by_leaves: depth == Depth::Latest || self.all[&ids[0]].by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
-            first: ids[0],
             urgent: ids.iter().any(|id| self.all[id].row.is_none()),
             ids,
             entries,
@@ -307,9 +306,24 @@ impl Wants {
         }
     }
 
-    /// When the next repeat is due.
-    pub(super) fn due_at(&self) -> Option<u64> {
-        self.retries.iter().map(|retry| retry.not_before).min()
+    /// One entry in a request of its own, unless its repeat is not due.
+    pub(super) fn alone(&mut self, id: WantId, now: u64) -> Option<Slice> {
+        let depth = self.all.get(&id)?.depth;
+        for retry in &mut self.retries {
+            if retry.ids.contains(&id) {
+                if retry.not_before > now {
+                    return None;
+                }
+                retry.ids.retain(|other| *other != id);
+            }
+        }
+        self.slice(vec![id], depth)
+    }
+
+    /// When the next repeat is due; one that is due already waits for room.
+    pub(super) fn due_at(&self, now: u64) -> Option<u64> {
+        let waiting = self.retries.iter().map(|retry| retry.not_before);
+        waiting.filter(|&at| at > now).min()
     }
 
     /// One entry's answer. Answers the bodies that turned out not to be needed,
@@ -478,7 +492,6 @@ pub(super) struct Slice {
     pub(super) by_leaves: bool,
     pub(super) bytes: u64,
     pub(super) first_generation: bool,
-    pub(super) first: WantId,
     pub(super) urgent: bool,
 }
 
