@@ -345,6 +345,9 @@ impl Planner {
         };
         if let Some(batch) = self.rows.take(&demand, &self.wants) {
             self.hungry = false;
+            for want in std::mem::take(&mut self.rows.replaced) {
+                self.drop_want(want);
+            }
             return TakenRows::Batch(batch);
         }
         if !self.rows.is_empty() {
@@ -522,7 +525,9 @@ impl Planner {
         let slice = match slice {
             Some(slice) if fits(&slice) => slice,
             over => {
-                over.map(|slice| self.wants.not_sent(slice));
+                if let Some(slice) = over {
+                    self.wants.not_sent(slice);
+                }
                 // Beyond the bound only what the replicator waits for, one document
                 // at a time: that is the unit that cannot be divided.
                 let waits = self.hungry && in_flight == 0;
@@ -655,6 +660,12 @@ impl Planner {
             if let Answer::Docs(docs) = answer {
                 self.drop_docs(docs.iter().map(|doc| doc.handle));
             }
+        }
+    }
+
+    fn drop_want(&mut self, want: WantId) {
+        if let Some(want) = self.wants.remove(want) {
+            self.drop_docs(want.docs.iter().map(|doc| doc.handle));
         }
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Rows {
     undiffed: u64,
     known: HashMap<Rc<str>, Known>,
     handed: HashMap<(Rc<str>, Rc<str>), WantId>,
+    /// Wants whose place another one took.
+    pub(super) replaced: Vec<WantId>,
     /// Hashes of the ids of the run. A collision costs a diff, nothing else.
     seen: HashSet<u64>,
     hasher: RandomState,
@@ -245,7 +247,10 @@ impl Rows {
                 continue;
             };
             missing.push(rev.clone());
-            self.handed.insert((id.clone(), rev), want);
+            // A row before may have named the same revision, in a batch that was
+            // handed over and not taken yet: one answer serves both.
+            self.replaced
+                .extend(self.handed.insert((id.clone(), rev), want));
         }
         // The diff of a repeated row was made before its document was written.
         let missing = (row.diff == Diff::Done && !row.repeated).then_some(missing);
