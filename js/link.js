@@ -40,7 +40,7 @@ export class Link {
     this.stats = stats;
     /** What a local source is asked with. @type {any} */
     this.feedOptions = {};
-    /** @type {{ engine: Engine, flat: Flat, key: string, next: string } | null} */
+    /** @type {{ engine: Engine, flat: Flat, key: string, next: string, taking: boolean } | null} */
     this.run = null;
     /** More rows are to come: checkpoints may lag. */
     this.more = true;
@@ -128,7 +128,7 @@ export class Link {
     const engine = new Engine(config, /** @type {any} */ (host(this, flat, query)), flat.seq(since));
     // Only the first run of an empty target can know that everything is missing.
     this.targetEmpty = false;
-    const run = { engine, flat, key: query + body, next: JSON.stringify(since) };
+    const run = { engine, flat, key: query + body, next: JSON.stringify(since), taking: false };
     this.run = run;
     this.stats.running = () => engine.stats();
     this.more = readAhead;
@@ -162,7 +162,7 @@ export class Link {
     const state = { cancelled: false, /** @type {any} */ stock: undefined };
     this.serve(opts, state).catch((error) => opts.complete(error));
     return {
-      cancel() {
+      cancel: () => {
         state.cancelled = true;
         state.stock?.cancel();
       },
@@ -176,21 +176,27 @@ export class Link {
     let { run } = this;
     let batch;
     try {
-      if (!run || run.key !== query + body || run.next !== since) {
+      if (!run || run.taking || run.key !== query + body || run.next !== since) {
         this.handed = this.done = 0;
         run = this.startRun(opts, opts.since ?? 0);
       }
+      run.taking = true;
       batch = await run.engine.takeRows(opts.limit);
+      run.taking = false;
     } catch (failure) {
       if (state.cancelled || this.run !== run) return;
       await this.everythingDone();
+      if (state.cancelled || this.run !== run) return;
       this.stop();
       if (this.breaks(failure) || stocksOwn.has(failure.kind)) state.stock = this.source._changes(opts);
       else opts.complete(toError(failure, 'Reading the changes', this.url()));
       return;
     }
     macrotask(() => {
-      if (!state.cancelled && this.run === run) this.hand(opts, batch);
+      if (this.run !== run) return;
+      // Rows that nobody took would be missing from what the run hands over next.
+      if (state.cancelled) this.stop();
+      else this.hand(opts, batch);
     });
   }
 
