@@ -19,11 +19,35 @@ export function keepAlive() {
   const http = inNode && process.getBuiltinModule?.('node:http');
   if (!http) return undefined;
   if (!agent) {
-    const plain = new http.Agent({ keepAlive: true });
-    const secure = new (process.getBuiltinModule('node:https').Agent)({ keepAlive: true });
+    const plain = failing(new http.Agent({ keepAlive: true }));
+    const secure = failing(new (process.getBuiltinModule('node:https').Agent)({ keepAlive: true }));
     agent = ({ protocol }) => (protocol === 'https:' ? secure : plain);
   }
   return agent;
+}
+
+/**
+ * node-fetch pipes an answer through other streams, and a pipe passes no failure
+ * on: its reader would wait for ever for what a lost connection was to bring.
+ * @param {any} agent
+ */
+function failing(agent) {
+  const { addRequest } = agent;
+  agent.addRequest = (/** @type {any} */ request, /** @type {any[]} */ ...rest) => {
+    request.once('response', passOn);
+    return addRequest.call(agent, request, ...rest);
+  };
+  return agent;
+}
+
+/** @param {any} stream whose failures those that it is piped into shall see */
+function passOn(stream) {
+  const { pipe } = stream;
+  stream.pipe = (/** @type {any} */ to, /** @type {any[]} */ ...rest) => {
+    stream.once('error', (/** @type {any} */ error) => to.destroy(error));
+    passOn(to);
+    return pipe.call(stream, to, ...rest);
+  };
 }
 
 /**
