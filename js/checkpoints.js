@@ -19,8 +19,8 @@ export class Checkpoints {
 
   /** @param {string} id */
   of(id) {
-    let behind = this.documents.get(id);
-    if (!behind) this.documents.set(id, (behind = new Behind(this.remote, id)));
+    const behind = this.documents.get(id) ?? new Behind(this.remote, id);
+    this.documents.set(id, behind);
     return behind;
   }
 

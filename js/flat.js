@@ -40,7 +40,7 @@ class Kept {
  */
 export function key(text) {
   // eslint-disable-next-line no-control-regex
-  const plain = /^[^\0\x01\ud800-\udfff]*$/.test(text) || (text.isWellFormed?.() && !/[\0\x01]/.test(text));
+  const plain = /^[^\0\x01\ud800-\udfff]*$/.test(text) || (/** @type {any} */ (text).isWellFormed?.() && !/[\0\x01]/.test(text));
   return plain ? text : `\x01${JSON.stringify(text)}`;
 }
 
@@ -171,7 +171,9 @@ export class Flat {
     }
     const left = [...results];
     const found = entries.map((entry, at) => {
-      const fits = (/** @type {any} */ result) => result?.id === entry.id && belongs(result.docs, entry, asked.latest);
+      // An error in a stream names its revision only.
+      const fits = (/** @type {any} */ result) =>
+        result && (result.id ?? entry.id) === entry.id && belongs(result.docs, entry, asked.latest);
       const from = fits(left[at]) ? at : left.findIndex(fits);
       if (from < 0) throw new TypeError(`no result for ${entry.id} at ${entry.rev}`);
       const { docs } = left[from];

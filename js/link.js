@@ -28,8 +28,10 @@ export class Link {
    * @param {import('./options.js').Options} given.chosen
    * @param {number} given.batchSize when the caller did not say
    * @param {import('./stats.js').Stats} given.stats
+   * @param {'push' | 'pull'} [given.direction] where both run
    */
-  constructor({ source, target, sourceRemote, targetRemote, opts, chosen, batchSize, stats }) {
+  constructor({ source, target, sourceRemote, targetRemote, opts, chosen, batchSize, stats, direction }) {
+    this.direction = direction;
     this.source = source;
     this.target = target;
     this.sourceRemote = sourceRemote;
@@ -141,7 +143,7 @@ export class Link {
   async inform(engine) {
     const { sourceRemote } = this;
     if (!sourceRemote) return;
-    sourceRemote.info().then((info) => {
+    sourceRemote.info().then((/** @type {any} */ info) => {
       const docs = (info.doc_count ?? 0) + (info.doc_del_count ?? 0);
       if (info.sizes?.external > 0 && docs > 0) engine.expect(info.sizes.external / docs);
     }, () => {});
@@ -159,7 +161,7 @@ export class Link {
       this.live = Boolean(opts.continuous);
       return this.source._changes(opts);
     }
-    const state = { cancelled: false, /** @type {any} */ stock: undefined };
+    const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
     this.serve(opts, state).catch((error) => opts.complete(error));
     return {
       cancel: () => {
@@ -183,7 +185,7 @@ export class Link {
       run.taking = true;
       batch = await run.engine.takeRows(opts.limit);
       run.taking = false;
-    } catch (failure) {
+    } catch (/** @type {any} */ failure) {
       if (state.cancelled || this.run !== run) return;
       await this.everythingDone();
       if (state.cancelled || this.run !== run) return;
@@ -208,6 +210,7 @@ export class Link {
     // What follows the end of a feed is another reading of it.
     if (this.run) this.run.next = end ? '' : JSON.stringify(last_seq);
     this.stats.handed(rows.length, pending);
+    if (!end) this.progress('reading');
     for (const row of rows) opts.onChange(row, pending, row.seq);
     opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
   }
@@ -270,7 +273,7 @@ export class Link {
     let answer;
     try {
       answer = await this.take(opts.docs);
-    } catch (failure) {
+    } catch (/** @type {any} */ failure) {
       if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
       throw toError(failure, 'Fetching documents', this.url());
     }

@@ -20,7 +20,9 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
   const remotes = ends.map((db) => (db._remote ? new Remote(db, PouchDB, count) : null));
   const links = opts.map((own, at) => {
     const [from, to] = at === 0 ? [0, 1] : [1, 0];
+    const direction = /** @type {const} */ (['push', 'pull'])[at];
     return new Link({
+      direction: opts.length > 1 ? direction : undefined,
       source: ends[from], target: ends[to], sourceRemote: remotes[from], targetRemote: remotes[to],
       opts: own, chosen, batchSize, stats: stats[at],
     });

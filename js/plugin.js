@@ -39,8 +39,8 @@ export function install(PouchDB, installed) {
     get() {
       if (!methods.has(this)) {
         methods.set(this, {
-          from: (/** @type {any[]} */ other, ...rest) => of(this, 'replicate')(other, this, ...rest),
-          to: (/** @type {any[]} */ other, ...rest) => of(this, 'replicate')(this, other, ...rest),
+          from: (/** @type {any} */ other, /** @type {any[]} */ ...rest) => of(this, 'replicate')(other, this, ...rest),
+          to: (/** @type {any} */ other, /** @type {any[]} */ ...rest) => of(this, 'replicate')(this, other, ...rest),
         });
       }
       return methods.get(this);

@@ -31,6 +31,7 @@ export class Progress {
       remaining: total === null || rate === 0 ? null : Math.max(0, total - stats.docsWritten) / rate,
     };
     this.replication.emit('progress', progress);
-    if (this.returned !== this.replication) this.returned.emit('progress', { direction: this.link.direction, ...progress });
+    const { direction } = this.link;
+    if (direction) this.returned.emit('progress', { direction, ...progress });
   }
 }

@@ -52,7 +52,7 @@ export class Remote {
    */
   async isCouch() {
     const named = this.welcome.then((welcome) => welcome?.couchdb === 'Welcome');
-    const sharded = this.info().then((info) => typeof info.cluster?.q === 'number', () => false);
+    const sharded = this.info().then((/** @type {any} */ info) => typeof info.cluster?.q === 'number', () => false);
     const first = await Promise.race([named, sharded]);
     return first || (await named) || sharded;
   }
