@@ -81,8 +81,9 @@ class Behind {
 
   /** As the server has it, asked for once. */
   read() {
-    this.reading ??= this.remote.getLocal(this.id);
-    return this.reading;
+    const reading = this.reading ?? this.remote.getLocal(this.id);
+    this.reading = reading;
+    return reading;
   }
 
   async get() {
