@@ -22,7 +22,7 @@ use self::diff::DiffPolicy;
 use self::feed::Feed;
 use self::params::{Depth, params};
 use self::rows::Rows;
-use self::wants::{Slice, State, WantId, Wants};
+use self::wants::{Limits, Slice, State, WantId, Wants};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
@@ -123,7 +123,10 @@ pub struct Planner {
     /// The server is CouchDB; not known before it said so.
     couch: Option<bool>,
     single_until: Option<u64>,
-    /// Rows or documents are being waited for.
+    /// When it was last asked for requests. What was due then and did not leave
+    /// waits for something else than the time.
+    polled_at: u64,
+    /// Rows are being waited for.
     hungry: bool,
     /// The replicator took documents and has not said that they are written.
     writing: bool,
@@ -145,6 +148,7 @@ impl Planner {
             events: VecDeque::new(),
             couch: config.source_local.then_some(false),
             single_until: None,
+            polled_at: 0,
             hungry: false,
             writing: false,
             stats: Stats::default(),
@@ -310,12 +314,12 @@ impl Planner {
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called, should
     /// nothing else happen before.
-    pub fn poll_timeout(&self, now: u64) -> Option<u64> {
-        self.flights()
-            .filter_map(|flight| self.deadline(flight))
-            .chain(self.wants.due_at(now))
-            .chain(self.feed.due_at(now))
-            .chain(self.pace.hold_until(now))
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let repeats = self.wants.due_after(self.polled_at).into_iter();
+        repeats
+            .chain(self.feed.due_after(self.polled_at))
+            .chain(self.pace.hold_until(self.polled_at))
+            .chain(self.flights().filter_map(|flight| self.deadline(flight)))
             .min()
     }
 
@@ -326,6 +330,7 @@ impl Planner {
 
     /// The next request, if one may leave now.
     pub fn poll_request(&mut self, now: u64) -> Option<Request> {
+        self.polled_at = now;
         self.poll_docs(now)
             .or_else(|| self.poll_diff(now))
             .or_else(|| self.poll_feed(now))
@@ -377,7 +382,6 @@ impl Planner {
 
     /// The documents of one revision, for good.
     pub fn take_docs(&mut self, id: &str, rev: &str) -> Taken {
-        self.hungry = true;
         let Some(want) = self.rows.handed(id, rev) else {
             return Taken::Unknown;
         };
@@ -518,23 +522,14 @@ impl Planner {
         let single = self.single_until.is_some_and(|until| now < until);
         let most = if single { SINGLE_GETS } else { batch::MOST };
         let streams = self.flights().filter(|f| f.is_stream()).count();
-        let slice = self.wants.next_slice(room, most, streams, now);
-        let fits = |slice: &Slice| {
-            slice.urgent || self.buffered() + slice.bytes <= self.config.max_buffer_bytes
+        let limits = Limits {
+            room,
+            most,
+            streams,
+            spare: self.config.max_buffer_bytes.saturating_sub(self.buffered()),
         };
-        let slice = match slice {
-            Some(slice) if fits(&slice) => slice,
-            over => {
-                if let Some(slice) = over {
-                    self.wants.not_sent(slice);
-                }
-                // Beyond the bound only what the replicator waits for, one document
-                // at a time: that is the unit that cannot be divided.
-                let waits = self.hungry && in_flight == 0;
-                let front = self.rows.front_want(&self.wants).filter(|_| waits)?;
-                self.wants.alone(front, now)?
-            }
-        };
+        let slice = self.wants.next_slice(&limits, now);
+        let slice = slice.or_else(|| self.awaited(in_flight, most, now))?;
         self.wants.sent(&slice);
         let params = params(
             slice.depth,
@@ -556,6 +551,18 @@ impl Planner {
             },
             now,
         ))
+    }
+
+    /// Beyond the memory's bound only what somebody waits for: what the replicator
+    /// asked for itself; or, while it has no documents to take first, the first row
+    /// that is not complete, one request at a time.
+    fn awaited(&self, in_flight: usize, most: usize, now: u64) -> Option<Slice> {
+        let demanded = self.wants.demanded();
+        self.wants.slice_of(&demanded, most, now).or_else(|| {
+            let starved = self.hungry && in_flight == 0 && !self.rows.anything_handed();
+            let first = starved.then(|| self.rows.awaited())?;
+            self.wants.slice_of(first, most, now)
+        })
     }
 
     fn launch(&mut self, what: Flight, ask: Ask, now: u64) -> Request {

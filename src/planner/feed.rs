@@ -163,10 +163,10 @@ impl Feed {
         };
     }
 
-    /// When a repeat is due; one that is due already waits for room.
-    pub(super) fn due_at(&self, now: u64) -> Option<u64> {
+    /// When a repeat is due that was not due yet at `time`.
+    pub(super) fn due_after(&self, time: u64) -> Option<u64> {
         match self.state {
-            State::Due(at) if at > now => Some(at),
+            State::Due(at) if at > time => Some(at),
             _ => None,
         }
     }

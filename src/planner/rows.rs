@@ -161,11 +161,10 @@ impl Rows {
         }
     }
 
-    /// What the first row that is not complete lacks first.
-    pub(super) fn front_want(&self, wants: &Wants) -> Option<WantId> {
-        let row = self.queue.iter().find(|row| !row.is_complete())?;
-        let open = |want: &&WantId| wants.get(**want).is_some_and(|w| w.state == State::Open);
-        row.wants.iter().find(open).copied()
+    /// The wants of the first row that is not complete.
+    pub(super) fn awaited(&self) -> &[WantId] {
+        let first = self.queue.iter().find(|row| !row.is_complete());
+        first.map_or(&[], |row| &row.wants)
     }
 
     pub(super) fn anything_handed(&self) -> bool {

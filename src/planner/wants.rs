@@ -87,11 +87,10 @@ pub(super) struct Want {
 }
 
 /// Entries that failed together and are repeated together, in requests of at most
-/// `most`.
+/// `most`. There is at least one, and they are of one depth.
 #[derive(Debug)]
 struct Retry {
     ids: Vec<WantId>,
-    depth: Depth,
     not_before: u64,
     most: usize,
 }
@@ -101,10 +100,10 @@ struct Retry {
 pub(super) struct Wants {
     all: HashMap<WantId, Want>,
     next: WantId,
-    urgent: Queue,
-    plain: Queue,
-    latest: Queue,
-    attached: Queue,
+    /// What the replicator asked for itself.
+    demanded: Queue,
+    /// In the order in which they are served; see [`Want::queue`].
+    queues: [Queue; 4],
     retries: Vec<Retry>,
     pub(super) ready_bytes: u64,
     pub(super) sizes: Sizes,
@@ -113,15 +112,44 @@ pub(super) struct Wants {
     seed: u64,
 }
 
+const DEMANDED: usize = 0;
+const LATEST: usize = 1;
+const ATTACHED: usize = 2;
+const PLAIN: usize = 3;
+
+impl Want {
+    /// The queue that it waits in: what somebody waits for, second asks,
+    /// attachments, the feed's order.
+    fn queue(&self) -> usize {
+        match self.depth {
+            Depth::Plain if self.row.is_none() => DEMANDED,
+            Depth::Latest => LATEST,
+            Depth::Attached => ATTACHED,
+            Depth::Plain => PLAIN,
+        }
+    }
+}
+
+/// What a request may have at most.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Requests that may leave now.
+    pub(super) room: usize,
+    /// Entries.
+    pub(super) most: usize,
+    /// Streams of attachments in flight.
+    pub(super) streams: usize,
+    /// Bytes, as expected.
+    pub(super) spare: u64,
+}
+
 impl Wants {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             all: HashMap::new(),
             next: 0,
-            urgent: Queue::default(),
-            plain: Queue::default(),
-            latest: Queue::default(),
-            attached: Queue::default(),
+            demanded: Queue::default(),
+            queues: Default::default(),
             retries: Vec::new(),
             ready_bytes: 0,
             sizes: Sizes::new(),
@@ -133,12 +161,9 @@ impl Wants {
     pub(super) fn add(&mut self, entry: Entry, row: Option<u64>) -> WantId {
         let id = self.next;
         self.next += 1;
-        if row.is_some() {
-            &mut self.plain
-        } else {
-            &mut self.urgent
+        if row.is_none() {
+            self.demanded.insert(id);
         }
-        .insert(id);
         let want = Want {
             entry,
             row,
@@ -150,6 +175,7 @@ impl Wants {
             expected: 0,
             tries: 0,
         };
+        self.queues[want.queue()].insert(id);
         self.all.insert(id, want);
         id
     }
@@ -160,65 +186,74 @@ impl Wants {
 
     /// Removes a want whose documents are taken or not needed.
     pub(super) fn remove(&mut self, id: WantId) -> Option<Want> {
-        for queue in [
-            &mut self.urgent,
-            &mut self.plain,
-            &mut self.latest,
-            &mut self.attached,
-        ] {
-            queue.remove(id);
-        }
+        self.unqueue(id);
+        self.demanded.remove(id);
         let want = self.all.remove(&id)?;
         self.ready_bytes -= want.bytes;
         Some(want)
     }
 
-    /// The entries of the next request: repeats first, then what somebody waits
-    /// for, then second asks, then the feed's order. Answers also how many bytes
-    /// are expected and whether somebody waits for it.
-    pub(super) fn next_slice(
-        &mut self,
-        room: usize,
-        most: usize,
-        streams: usize,
-        now: u64,
-    ) -> Option<Slice> {
-        while let Some(at) = self
-            .retries
+    fn unqueue(&mut self, id: WantId) {
+        for queue in &mut self.queues {
+            queue.remove(id);
+        }
+        for retry in &mut self.retries {
+            retry.ids.retain(|&other| other != id);
+        }
+        self.retries.retain(|retry| !retry.ids.is_empty());
+    }
+
+    /// The entries of the next request: repeats first, then the queues. As many
+    /// as are expected to fit into the memory; what comes first is not overtaken
+    /// where it does not fit.
+    pub(super) fn next_slice(&self, limits: &Limits, now: u64) -> Option<Slice> {
+        let due = self.retries.iter().find(|retry| retry.not_before <= now);
+        let mut ids = match due {
+            Some(retry) => retry.ids[..retry.most.min(retry.ids.len())].to_vec(),
+            None => {
+                // Streams of attachments leave room for the small documents around them.
+                let crowded = limits.streams > limits.room && !self.queues[PLAIN].is_empty();
+                let (at, queue) = self
+                    .queues
+                    .iter()
+                    .enumerate()
+                    .find(|(at, queue)| !queue.is_empty() && !(*at == ATTACHED && crowded))?;
+                queue.first(match at {
+                    ATTACHED => self.stream_count(),
+                    _ => self.sizes.slice(queue.len(), limits.room),
+                })
+            }
+        };
+        ids.truncate(limits.most);
+        while self.bytes(&ids) > limits.spare {
+            ids.pop();
+        }
+        self.slice(ids)
+    }
+
+    /// Of these wants, those that wait for a request, in one; however full the
+    /// memory is.
+    pub(super) fn slice_of(&self, ids: &[WantId], mut most: usize, now: u64) -> Option<Slice> {
+        let due = self.retries.iter().filter(|retry| retry.not_before <= now);
+        let mut ids: Vec<_> = ids
             .iter()
-            .position(|retry| retry.not_before <= now)
-        {
-            let retry = &mut self.retries[at];
-            let take = retry.most.min(most).min(retry.ids.len());
-            let ids: Vec<_> = retry.ids.drain(..take).collect();
-            let depth = retry.depth;
-            if retry.ids.is_empty() {
-                self.retries.swap_remove(at);
-            }
-            if let Some(slice) = self.slice(ids, depth) {
-                return Some(slice);
-            }
-        }
-        for (depth, urgent) in [
-            (Depth::Plain, true),
-            (Depth::Latest, false),
-            (Depth::Attached, false),
-            (Depth::Plain, false),
-        ] {
-            let queued = self.queue(depth, urgent).len();
-            // Streams of attachments leave room for the small documents around them.
-            let crowded = depth == Depth::Attached && streams > room && !self.plain.is_empty();
-            if queued == 0 || crowded {
-                continue;
-            }
-            let count = match depth {
-                Depth::Attached => self.stream_count(),
-                _ => self.sizes.slice(queued, room).min(most),
-            };
-            let ids = self.queue(depth, urgent).first(count);
-            return self.slice(ids, depth);
-        }
-        None
+            .copied()
+            .filter(|id| {
+                let repeat = due.clone().find(|retry| retry.ids.contains(id));
+                most = repeat.map_or(most, |repeat| most.min(repeat.most));
+                repeat.is_some() || self.queues.iter().any(|queue| queue.contains(*id))
+            })
+            .collect();
+        let first = &self.all[ids.first()?];
+        let alike = |want: &Want| want.depth == first.depth && want.by_leaves == first.by_leaves;
+        ids.retain(|id| alike(&self.all[id]));
+        ids.truncate(if first.by_leaves { 1 } else { most });
+        self.slice(ids)
+    }
+
+    /// What the replicator asked for itself and did not take.
+    pub(super) fn demanded(&self) -> Vec<WantId> {
+        self.demanded.first(self.demanded.len())
     }
 
     /// How many of the documents that wait for their attachments go into one
@@ -226,7 +261,7 @@ impl Wants {
     /// can only be told apart in a stream of their own.
     fn stream_count(&self) -> usize {
         let (mut count, mut bytes) = (0, 0);
-        for id in &self.attached.0 {
+        for id in &self.queues[ATTACHED].0 {
             let want = &self.all[id];
             bytes += want.expected;
             if count > 0 && (want.by_leaves || bytes > STREAM_BYTES || count == STREAM_DOCS) {
@@ -240,90 +275,39 @@ impl Wants {
         count
     }
 
-    fn queue(&mut self, depth: Depth, urgent: bool) -> &mut Queue {
-        match (depth, urgent) {
-            (_, true) => &mut self.urgent,
-            (Depth::Plain, _) => &mut self.plain,
-            (Depth::Latest, _) => &mut self.latest,
-            (Depth::Attached, _) => &mut self.attached,
+    /// Expected bytes of their documents.
+    fn bytes(&self, ids: &[WantId]) -> u64 {
+        let sized = |id: &WantId| self.all[id].depth == Depth::Attached;
+        match ids.first().is_some_and(sized) {
+            true => ids.iter().map(|id| self.all[id].expected).sum(),
+            false => self.sizes.estimate(ids.len()),
         }
     }
 
-    fn slice(&self, ids: Vec<WantId>, depth: Depth) -> Option<Slice> {
-        // A want may have been removed while its repeat waited.
-        let ids: Vec<_> = ids
-            .into_iter()
-            .filter(|id| self.all.contains_key(id))
-            .collect();
+    fn slice(&self, ids: Vec<WantId>) -> Option<Slice> {
+        let first = &self.all[ids.first()?];
         let entries: Vec<_> = ids.iter().map(|id| self.all[id].entry.clone()).collect();
-        let bytes = match depth {
-            Depth::Attached => ids.iter().map(|id| self.all[id].expected).sum(),
-            _ => self.sizes.estimate(ids.len()),
-        };
-        (!ids.is_empty()).then(|| Slice {
-            bytes,
-            by_leaves: depth == Depth::Latest || self.all[&ids[0]].by_leaves,
+        Some(Slice {
+            bytes: self.bytes(&ids),
+            by_leaves: first.depth == Depth::Latest || first.by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
-            urgent: ids.iter().any(|id| self.all[id].row.is_none()),
+            depth: first.depth,
             ids,
             entries,
-            depth,
         })
     }
 
     /// The slice leaves: its entries wait in no queue any more.
     pub(super) fn sent(&mut self, slice: &Slice) {
-        for id in &slice.ids {
-            for queue in [
-                &mut self.urgent,
-                &mut self.plain,
-                &mut self.latest,
-                &mut self.attached,
-            ] {
-                queue.remove(*id);
-            }
+        for &id in &slice.ids {
+            self.unqueue(id);
         }
     }
 
-    /// The slice stays: a repeat goes back to where it came from.
-    pub(super) fn not_sent(&mut self, slice: Slice) {
-        let queued = slice.ids.iter().any(|id| {
-            [&self.urgent, &self.plain, &self.latest, &self.attached]
-                .iter()
-                .any(|q| q.contains(*id))
-        });
-        if !queued {
-            let most = slice.ids.len();
-            self.retries.insert(
-                0,
-                Retry {
-                    ids: slice.ids,
-                    depth: slice.depth,
-                    not_before: 0,
-                    most,
-                },
-            );
-        }
-    }
-
-    /// One entry in a request of its own, unless its repeat is not due.
-    pub(super) fn alone(&mut self, id: WantId, now: u64) -> Option<Slice> {
-        let depth = self.all.get(&id)?.depth;
-        for retry in &mut self.retries {
-            if retry.ids.contains(&id) {
-                if retry.not_before > now {
-                    return None;
-                }
-                retry.ids.retain(|other| *other != id);
-            }
-        }
-        self.slice(vec![id], depth)
-    }
-
-    /// When the next repeat is due; one that is due already waits for room.
-    pub(super) fn due_at(&self, now: u64) -> Option<u64> {
-        let waiting = self.retries.iter().map(|retry| retry.not_before);
-        waiting.filter(|&at| at > now).min()
+    /// When the next repeat is due that was not due yet at `time`.
+    pub(super) fn due_after(&self, time: u64) -> Option<u64> {
+        let due = self.retries.iter().map(|retry| retry.not_before);
+        due.filter(|&at| at > time).min()
     }
 
     /// One entry's answer. Answers the bodies that turned out not to be needed,
@@ -346,7 +330,7 @@ impl Wants {
                     want.by_leaves = want.depth == Depth::Latest;
                     want.depth = Depth::Attached;
                     want.expected = bytes + stubs;
-                    self.attached.insert(id);
+                    self.queues[ATTACHED].insert(id);
                     return Settled {
                         drop: docs.iter().map(|doc| doc.handle).collect(),
                         row: None,
@@ -361,7 +345,7 @@ impl Wants {
             Answer::Missing if want.depth == Depth::Latest => self.settle(id, State::Gone),
             Answer::Missing => {
                 want.depth = Depth::Latest;
-                self.latest.insert(id);
+                self.queues[LATEST].insert(id);
                 Settled::default()
             }
             Answer::Error(reason) => {
@@ -371,11 +355,10 @@ impl Wants {
                     let reason = format!("{} at {rev}: {reason}", want.entry.id);
                     return self.settle(id, State::Failed(Failure::new(FailureKind::Row, reason)));
                 }
-                let (depth, tries) = (want.depth, want.tries);
+                let tries = want.tries;
                 let not_before = now + self.wait(tries);
                 self.retries.push(Retry {
                     ids: vec![id],
-                    depth,
                     not_before,
                     most: 1,
                 });
@@ -394,9 +377,6 @@ impl Wants {
         hold: Option<u64>,
         now: u64,
     ) -> Vec<Settled> {
-        let Some(depth) = ids.iter().find_map(|id| Some(self.all.get(id)?.depth)) else {
-            return Vec::new();
-        };
         let shrinks = failure.wants_smaller() && ids.len() > 1;
         let most = if shrinks {
             ids.len().div_ceil(2)
@@ -423,7 +403,6 @@ impl Wants {
             let not_before = hold.unwrap_or_else(|| now + self.wait(tries));
             self.retries.push(Retry {
                 ids: again,
-                depth,
                 not_before,
                 most,
             });
@@ -434,7 +413,7 @@ impl Wants {
     /// The server does not stream attachments: the host fetches them one by one.
     pub(super) fn without_streams(&mut self, ids: Vec<WantId>) {
         self.fetch_attachments = false;
-        let waiting = std::mem::take(&mut self.attached).0;
+        let waiting = std::mem::take(&mut self.queues[ATTACHED]).0;
         for id in ids.into_iter().chain(waiting) {
             if let Some(want) = self.all.get_mut(&id) {
                 want.depth = if want.by_leaves {
@@ -451,9 +430,7 @@ impl Wants {
     pub(super) fn requeue(&mut self, ids: Vec<WantId>) {
         for id in ids {
             if let Some(want) = self.all.get(&id) {
-                let (depth, urgent) =
-                    (want.depth, want.row.is_none() && want.depth == Depth::Plain);
-                self.queue(depth, urgent).insert(id);
+                self.queues[want.queue()].insert(id);
             }
         }
     }
@@ -492,7 +469,6 @@ pub(super) struct Slice {
     pub(super) by_leaves: bool,
     pub(super) bytes: u64,
     pub(super) first_generation: bool,
-    pub(super) urgent: bool,
 }
 
 /// What an answer settled.

@@ -266,7 +266,7 @@ impl Promised {
 
 fn set_timer(driver: &Rc<RefCell<Driver>>) {
     let now = now();
-    let due = driver.borrow().planner.poll_timeout(now);
+    let due = driver.borrow().planner.poll_timeout();
     let inner = &mut *driver.borrow_mut();
     if inner.timer.as_ref().map(|(_, at, _)| *at) == due {
         return;
