@@ -391,16 +391,12 @@ impl Planner {
             Some(State::Failed(failure)) => {
                 let failure = failure.clone();
                 self.rows.forget(id, rev);
-                self.wants.remove(want);
+                self.drop_want(want);
                 Taken::Failed(failure)
             }
             Some(State::Ready | State::Gone) => {
                 self.rows.forget(id, rev);
-                let docs = self
-                    .wants
-                    .remove(want)
-                    .map(|want| want.docs)
-                    .unwrap_or_default();
+                let docs = self.remove_want(want);
                 self.stats.docs += docs.len() as u64;
                 if docs.is_empty() {
                     self.stats.passed_over(id, rev);
@@ -439,10 +435,7 @@ impl Planner {
             return;
         };
         self.rows.forget(id, rev);
-        if let Some(want) = self.wants.remove(want) {
-            self.events
-                .extend(want.docs.iter().map(|doc| Event::DropDoc(doc.handle)));
-        }
+        self.drop_want(want);
     }
 
     /// As far as is known, nothing is left to be fetched.
@@ -671,9 +664,20 @@ impl Planner {
     }
 
     fn drop_want(&mut self, want: WantId) {
-        if let Some(want) = self.wants.remove(want) {
-            self.drop_docs(want.docs.iter().map(|doc| doc.handle));
+        let docs = self.remove_want(want).into_iter();
+        self.drop_docs(docs.map(|doc| doc.handle));
+    }
+
+    /// Answers its documents. The row of one that was asked for on demand stood for
+    /// nothing else.
+    fn remove_want(&mut self, want: WantId) -> Vec<GotDoc> {
+        let Some(want) = self.wants.remove(want) else {
+            return Vec::new();
+        };
+        if want.row.is_none() {
+            self.events.push_back(Event::DropRow(want.entry.row));
         }
+        want.docs
     }
 
     fn drop_docs(&mut self, docs: impl Iterator<Item = DocHandle>) {

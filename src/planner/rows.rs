@@ -20,8 +20,6 @@ struct Row {
     diff: Diff,
     wants: Vec<WantId>,
     open: usize,
-    /// An earlier row of this run had the same id.
-    repeated: bool,
     /// Last of its page, with the page's `pending`.
     page_end: Option<Option<u64>>,
 }
@@ -31,8 +29,9 @@ enum Diff {
     Not,
     Asked,
     Done,
-    /// It failed; the replicator's own diff decides.
-    Unknown,
+    /// Left to the replicator's own diff: it failed, or an earlier row of this run
+    /// has the same id.
+    Left,
 }
 
 /// What the replicator wants, and what is known of the feed and the buffer.
@@ -64,9 +63,10 @@ pub(super) struct Rows {
     undiffed: u64,
     known: HashMap<Rc<str>, Known>,
     handed: HashMap<(Rc<str>, Rc<str>), WantId>,
-    /// Wants whose place another one took.
+    /// Wants that nobody is going to take: another row's took their place.
     pub(super) replaced: Vec<WantId>,
-    /// Hashes of the ids of the run. A collision costs a diff, nothing else.
+    /// Hashes of the ids of the run. A collision costs a diff and a request, nothing
+    /// else.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -90,10 +90,11 @@ impl Rows {
         self.queue.push_back(Row {
             row,
             seq,
-            diff: Diff::Not,
+            // What the earlier row brings is not written yet: only the replicator
+            // can tell, when its turn comes, what is still missing then.
+            diff: if repeated { Diff::Left } else { Diff::Not },
             wants: Vec::new(),
             open: 0,
-            repeated,
             page_end: None,
         });
     }
@@ -120,18 +121,20 @@ impl Rows {
         self.peek(index).row.handle
     }
 
-    /// The next rows that no diff was asked for, marked as asked.
+    /// The next rows that are to be compared with the target, marked as asked.
     pub(super) fn next_undiffed(&mut self, most: usize) -> Vec<u64> {
         let end = self.first + self.queue.len() as u64;
-        let start = self.undiffed.max(self.first);
-        let stop = end.min(start.saturating_add(most as u64));
-        self.undiffed = stop;
-        for index in start..stop {
-            if let Some(row) = self.at(index) {
+        let mut rows = Vec::new();
+        self.undiffed = self.undiffed.max(self.first);
+        while self.undiffed < end && rows.len() < most {
+            let index = self.undiffed;
+            self.undiffed += 1;
+            if let Some(row) = self.at(index).filter(|row| row.diff == Diff::Not) {
                 row.diff = Diff::Asked;
+                rows.push(index);
             }
         }
-        (start..stop).collect()
+        rows
     }
 
     /// The target lacks these revisions of the row: they are wanted.
@@ -151,7 +154,7 @@ impl Rows {
 
     pub(super) fn undiffable(&mut self, index: u64) {
         if let Some(row) = self.at(index) {
-            row.diff = Diff::Unknown;
+            row.diff = Diff::Left;
         }
     }
 
@@ -214,7 +217,8 @@ impl Rows {
     fn cut(&mut self, count: usize, wants: &Wants) -> Batch {
         let pending = self.pending_behind(count);
         self.first += count as u64;
-        let taken: Vec<_> = self.queue.drain(..count).collect();
+        let mut taken: Vec<_> = self.queue.drain(..count).collect();
+        self.replaced.extend(superseded(&mut taken, wants));
         let last_seq = taken[count - 1].seq.clone();
         let mut rows = Vec::with_capacity(count);
         for row in taken {
@@ -246,13 +250,11 @@ impl Rows {
                 continue;
             };
             missing.push(rev.clone());
-            // A row before may have named the same revision, in a batch that was
-            // handed over and not taken yet: one answer serves both.
+            // A row that names a revision twice: one answer serves both.
             self.replaced
                 .extend(self.handed.insert((id.clone(), rev), want));
         }
-        // The diff of a repeated row was made before its document was written.
-        let missing = (row.diff == Diff::Done && !row.repeated).then_some(missing);
+        let missing = (row.diff == Diff::Done).then_some(missing);
         self.known.insert(
             id,
             Known {
@@ -286,8 +288,32 @@ impl Rows {
     }
 }
 
+/// Of several rows with one id in a batch, the replicator asks for the last one's
+/// revisions only. Takes the others' wants out of the rows.
+fn superseded(batch: &mut [Row], wants: &Wants) -> Vec<WantId> {
+    let mut superseded = Vec::new();
+    for at in 1..batch.len() {
+        let (before, from) = batch.split_at_mut(at);
+        let last = &from[0];
+        if last.diff != Diff::Left {
+            continue;
+        }
+        for row in before.iter_mut().filter(|row| row.row.id == last.row.id) {
+            row.wants.retain(|&want| {
+                let rev = wants.get(want).map(|want| &want.entry.rev);
+                let asked = rev.is_none_or(|rev| last.row.revs.contains(rev));
+                if !asked {
+                    superseded.push(want);
+                }
+                asked
+            });
+        }
+    }
+    superseded
+}
+
 impl Row {
     fn is_complete(&self) -> bool {
-        matches!(self.diff, Diff::Done | Diff::Unknown) && self.open == 0
+        matches!(self.diff, Diff::Done | Diff::Left) && self.open == 0
     }
 }
