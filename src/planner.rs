@@ -60,6 +60,8 @@ enum Flight {
         ids: Vec<WantId>,
         depth: Depth,
         bytes: u64,
+        /// One GET a document.
+        single: bool,
     },
 }
 
@@ -233,13 +235,16 @@ impl Planner {
     /// bytes they were together.
     pub fn handle_docs(&mut self, id: RequestId, answers: Vec<Answer>, bytes: u64, now: u64) {
         let sent_at = self.flight(id).map_or(now, |flight| flight.sent_at);
-        let Some(Flight::Docs { ids, depth, .. }) = self.land(id, now) else {
+        let Some(Flight::Docs {
+            ids, depth, single, ..
+        }) = self.land(id, now)
+        else {
             return self.drop_answers(&answers);
         };
         if ids.len() != answers.len() {
             self.drop_answers(&answers);
             let failure = Failure::new(FailureKind::BadShape, "other results than asked for");
-            return self.docs_failed(ids, &failure, now);
+            return self.docs_failed(ids, single, &failure, now);
         }
         self.pace.succeeded();
         let found = answers
@@ -251,7 +256,7 @@ impl Planner {
             let took = now.saturating_sub(sent_at);
             self.wants.sizes.measured(found, bytes, took);
         }
-        let each = bytes / ids.len().max(1) as u64;
+        let each = bytes / found.max(1) as u64;
         for (want, answer) in ids.into_iter().zip(answers) {
             let settled = self.wants.answer(want, answer, each, now);
             self.settled(settled);
@@ -277,7 +282,7 @@ impl Planner {
                 depth: Depth::Attached,
                 ..
             } if failure.kind == FailureKind::Absent => self.wants.without_streams(ids),
-            Flight::Docs { ids, .. } => self.docs_failed(ids, &failure, now),
+            Flight::Docs { ids, single, .. } => self.docs_failed(ids, single, &failure, now),
         }
     }
 
@@ -401,7 +406,8 @@ impl Planner {
                 if docs.is_empty() {
                     self.stats.passed_over(id, rev);
                 }
-                self.writing = true;
+                // Nothing is written where there is nothing to write.
+                self.writing |= !docs.is_empty();
                 Taken::Docs(docs)
             }
         }
@@ -472,7 +478,9 @@ impl Planner {
         if !self.config.read_ahead {
             return None;
         }
-        let welcome = (self.config.max_rows_ahead as usize).saturating_sub(self.rows.len());
+        // A batch has to fit in.
+        let most = self.config.max_rows_ahead.max(self.config.batch_size) as usize;
+        let welcome = most.saturating_sub(self.rows.len());
         let ask = self.feed.ask(welcome, now)?;
         Some(self.launch(Flight::Feed, ask, now))
     }
@@ -535,6 +543,7 @@ impl Planner {
             ids: slice.ids,
             depth: slice.depth,
             bytes: slice.bytes,
+            single,
         };
         Some(self.launch(
             flight,
@@ -625,8 +634,7 @@ impl Planner {
         self.events.push_back(Event::Ready);
     }
 
-    fn docs_failed(&mut self, ids: Vec<WantId>, failure: &Failure, now: u64) {
-        let single = self.single_until.is_some_and(|until| now < until);
+    fn docs_failed(&mut self, ids: Vec<WantId>, single: bool, failure: &Failure, now: u64) {
         if failure.is_final() && !single {
             // Stock, too, goes on with single GETs: some servers have no
             // _bulk_get, some refuse it to readers.
