@@ -1,0 +1,268 @@
+//! Answers to requests, as the source or the target gives them, and their way
+//! back into the planner (as `src/wasm/answers.rs` does it).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pouchdb_fast_sync::error::Failure;
+use pouchdb_fast_sync::request::{
+    Answer, Ask, Entry, FeedPage, FeedRow, GotDoc, Params, Request, RequestId, RowHandle, Seq,
+};
+
+use crate::ledger::{DocInfo, RowInfo};
+use crate::network::Fate;
+use crate::world::{InRun, World};
+
+/// What arrives.
+pub(crate) enum Arrival {
+    Page {
+        rows: Vec<(RowInfo, Option<Seq>)>,
+        last_seq: Seq,
+        pending: u64,
+    },
+    Diff(Vec<Vec<Rc<str>>>),
+    Docs {
+        found: Vec<Found>,
+        entries: Vec<Entry>,
+        params: Params,
+        /// All results but the last.
+        short: bool,
+    },
+    Failure(Failure),
+}
+
+/// What one entry answered.
+pub(crate) enum Found {
+    Docs {
+        docs: Vec<DocInfo>,
+        bytes: u64,
+        /// Bytes of attachments that did not come with it.
+        stubs: Option<u64>,
+    },
+    Missing,
+    Error,
+}
+
+impl World {
+    /// The request reaches its database; the answer needs as long as it did.
+    pub(crate) fn serve(&mut self, request: Request, fate: Fate, way: u64) {
+        let id = request.id;
+        let late = self.scenario.client.config.stall_ms * 2;
+        let (wait, arrival) = match fate {
+            Fate::Fail(failure) => (way, Arrival::Failure(failure)),
+            Fate::Silence {
+                answers_late: false,
+            } => return,
+            Fate::Silence { answers_late: true } => (late, self.answer(request.ask, &fate)),
+            Fate::Slow => {
+                let step = self.scenario.client.config.stall_ms / 2;
+                for at in 1..4 {
+                    self.later(at * step, InRun::Trickles(id));
+                }
+                (4 * step, self.answer(request.ask, &fate))
+            }
+            _ => (way, self.answer(request.ask, &fate)),
+        };
+        self.later(wait, InRun::Arrives(id, arrival));
+    }
+
+    fn answer(&mut self, ask: Ask, fate: &Fate) -> Arrival {
+        match ask {
+            Ask::Feed {
+                since,
+                limit,
+                seq_interval,
+            } => self.page(&since, limit, seq_interval),
+            Ask::Diff { rows } => Arrival::Diff(self.diff(&rows)),
+            Ask::Docs { entries, params } => {
+                let found = entries.iter().map(|entry| self.found(entry, params, fate));
+                Arrival::Docs {
+                    found: found.collect(),
+                    entries,
+                    params,
+                    short: matches!(fate, Fate::Short),
+                }
+            }
+        }
+    }
+
+    fn page(&mut self, since: &str, limit: u32, interval: Option<u32>) -> Arrival {
+        let filtered = self.scenario.client.config.filtered;
+        assert!(
+            !(filtered && interval.is_some()),
+            "an interval with a filter"
+        );
+        let since = self.source.position(since);
+        let mut from = since;
+        if self.rewinds > 0 && !self.scenario.server.numeric && self.rng.percent(30) {
+            self.rewinds -= 1;
+            from -= self.rng.below(since.min(10) + 1);
+        }
+        let cap = self.scenario.server.page_cap;
+        let (source, rng) = (&self.source, &mut self.rng);
+        let page = source.page(from, u64::from(limit), cap, interval, filtered, rng);
+        let count = page.rows.len();
+        let rows = page.rows.into_iter().enumerate().map(|(at, row)| {
+            let last = at + 1 == count && !filtered;
+            let end = if last { page.last_position } else { 0 };
+            let info = RowInfo {
+                id: self.source.docs[row.doc].id.clone(),
+                revs: row.revs,
+                position: row.position.max(since).max(end),
+                pending: page.pending + (count - 1 - at) as u64,
+            };
+            (info, row.seq)
+        });
+        Arrival::Page {
+            rows: rows.collect(),
+            last_seq: page.last_seq,
+            pending: page.pending,
+        }
+    }
+
+    /// As the driver asks: an object with ids as keys.
+    fn diff(&self, rows: &[RowHandle]) -> Vec<Vec<Rc<str>>> {
+        let mut asked = HashMap::new();
+        for &row in rows {
+            let row = self.run.ledger.peek(row);
+            asked.insert(row.id.clone(), row.revs.clone());
+        }
+        let ids = rows.iter().map(|&row| &self.run.ledger.peek(row).id);
+        ids.map(|id| self.target.missing(id, &asked[id])).collect()
+    }
+
+    fn found(&mut self, entry: &Entry, params: Params, fate: &Fate) -> Found {
+        if matches!(fate, Fate::RowErrors) && self.rng.percent(40) {
+            return Found::Error;
+        }
+        // The host's GET of one document always takes a leaf below.
+        let latest = params.latest || params.single;
+        let quorum = !params.one_replica;
+        let source = &self.source;
+        let (doc, nodes) = source.get(&entry.id, &entry.rev, latest, quorum, self.now);
+        let Some(nodes) = nodes else {
+            return Found::Missing;
+        };
+        let mut bytes = 0;
+        let docs = nodes.into_iter().map(|node| {
+            bytes += source.docs[doc].nodes[node].size;
+            let history = source.history(doc, node);
+            let has_history = params.revs || params.single || history.len() == 1;
+            assert!(has_history, "{entry:?} would make a false conflict");
+            DocInfo {
+                id: entry.id.clone(),
+                history,
+            }
+        });
+        Found::Docs {
+            docs: docs.collect(),
+            bytes,
+            // Some servers do not send what was asked for.
+            stubs: (source.docs[doc].attachments && (!params.attachments || self.rng.percent(10)))
+                .then(|| self.rng.below(3_000_000)),
+        }
+    }
+
+    /// The answer reaches the driver.
+    pub(crate) fn arrive(&mut self, id: RequestId, arrival: Arrival) {
+        let ok = !matches!(
+            arrival,
+            Arrival::Failure(_) | Arrival::Docs { short: true, .. }
+        );
+        let wanted = self.run.ledger.ended(id, ok);
+        let now = self.now;
+        match arrival {
+            Arrival::Failure(failure) => self.run.planner.handle_failure(id, failure, now),
+            Arrival::Diff(missing) => self.run.planner.handle_diff(id, missing, now),
+            Arrival::Page {
+                rows,
+                last_seq,
+                pending,
+            } => {
+                let page = self.keep_page(rows, last_seq, pending, wanted);
+                self.run.planner.handle_feed_page(id, page, now);
+            }
+            Arrival::Docs {
+                found,
+                entries,
+                params,
+                short,
+            } => {
+                let (mut answers, bytes) = self.keep_docs(found, &entries, params, wanted && ok);
+                if short && let Some(Answer::Docs(docs)) = answers.pop() {
+                    docs.iter()
+                        .for_each(|doc| drop(self.run.ledger.take_doc(doc.handle)));
+                }
+                self.run.planner.handle_docs(id, answers, bytes, now);
+            }
+        }
+    }
+
+    fn keep_page(
+        &mut self,
+        rows: Vec<(RowInfo, Option<Seq>)>,
+        last_seq: Seq,
+        pending: u64,
+        wanted: bool,
+    ) -> FeedPage {
+        let ledger = &mut self.run.ledger;
+        if wanted {
+            ledger.page_of(rows.len());
+        }
+        let rows = rows.into_iter().map(|(info, seq)| FeedRow {
+            id: info.id.clone(),
+            revs: info.revs.clone(),
+            seq,
+            handle: if wanted {
+                ledger.feed_row(info)
+            } else {
+                ledger.row(info)
+            },
+        });
+        FeedPage {
+            rows: rows.collect(),
+            last_seq,
+            pending: Some(pending),
+        }
+    }
+
+    fn keep_docs(
+        &mut self,
+        found: Vec<Found>,
+        entries: &[Entry],
+        params: Params,
+        counts: bool,
+    ) -> (Vec<Answer>, u64) {
+        let ledger = &mut self.run.ledger;
+        let mut total = 0;
+        let answers = found
+            .into_iter()
+            .zip(entries)
+            .map(|(found, entry)| match found {
+                Found::Docs { docs, bytes, stubs } => {
+                    total += bytes;
+                    if counts && stubs.is_some() {
+                        ledger.entry_stubbed(entry, params);
+                    }
+                    let docs = docs.into_iter().map(|info| GotDoc {
+                        handle: ledger.doc(info),
+                        stubs,
+                    });
+                    Answer::Docs(docs.collect())
+                }
+                Found::Missing => {
+                    if counts {
+                        ledger.entry_missing(entry, params);
+                    }
+                    Answer::Missing
+                }
+                Found::Error => {
+                    if counts {
+                        ledger.entry_failed(entry, params);
+                    }
+                    Answer::Error("timeout".into())
+                }
+            });
+        (answers.collect(), total)
+    }
+}
