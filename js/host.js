@@ -73,6 +73,9 @@ export function host(link, flat, query) {
 /** Most documents of a local source read at once. */
 const READS = 40;
 
+/** Most documents asked for by a request each, as stock's own `bulkGet` of such a server. */
+const GETS = 6;
+
 /**
  * As `bulkGet` of a local database, which reads six documents at once; with the
  * JSON text of each document, which is needed anyway where it goes to a server.
@@ -80,19 +83,12 @@ const READS = 40;
  * @param {{ id: string, rev: string }[]} docs
  */
 async function local(db, docs) {
-  const results = new Array(docs.length);
-  let next = 0;
   let bytes = 0;
-  const read = async () => {
-    while (next < docs.length) {
-      const at = next++;
-      const { id, rev } = docs[at];
-      const found = await db.get(id, { open_revs: [rev], revs: true, latest: true });
-      results[at] = { id, docs: found };
-      for (const { ok } of found) if (ok) bytes += textOf(ok).length;
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(READS, docs.length) }, read));
+  const results = await each(docs, READS, async ({ id, rev }) => {
+    const found = await db.get(id, { open_revs: [rev], revs: true, latest: true });
+    for (const { ok } of found) if (ok) bytes += textOf(ok).length;
+    return { id, docs: found };
+  });
   return { results, bytes };
 }
 
@@ -103,15 +99,33 @@ async function local(db, docs) {
  * @param {{ id: string, rev: string }[]} docs
  */
 async function single(db, docs) {
-  const results = await Promise.all(docs.map(async ({ id, rev }) => {
+  const results = await each(docs, GETS, async ({ id, rev }) => {
     try {
       return { id, docs: await db.get(id, { open_revs: [rev], revs: true, latest: true }) };
     } catch (/** @type {any} */ error) {
       if (error?.status !== 404 || !/^(missing|deleted)$/.test(error.reason)) throw error;
       return { id, docs: [{ missing: rev }] };
     }
-  }));
+  });
   return { results };
+}
+
+/**
+ * @template T
+ * @param {T[]} list
+ * @param {number} atOnce
+ * @param {(item: T) => Promise<any>} read
+ */
+async function each(list, atOnce, read) {
+  const results = new Array(list.length);
+  let next = 0;
+  await Promise.all(Array.from({ length: Math.min(atOnce, list.length) }, async () => {
+    while (next < list.length) {
+      const at = next++;
+      results[at] = await read(list[at]);
+    }
+  }));
+  return results;
 }
 
 /**

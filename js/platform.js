@@ -27,6 +27,15 @@ export function keepAlive() {
 }
 
 /**
+ * One signal ends all requests of a replication; Node takes more than ten
+ * listeners for a leak.
+ * @param {AbortSignal} signal
+ */
+export function unlimited(signal) {
+  if (inNode) process.getBuiltinModule?.('node:events').setMaxListeners(0, signal);
+}
+
+/**
  * node-fetch pipes an answer through other streams, and a pipe passes no failure
  * on: its reader would wait for ever for what a lost connection was to bring.
  * @param {any} agent

@@ -1,7 +1,7 @@
 // Carries what stock's HTTP adapter asks for. It may ask early: a GET that stock
 // is going to make is sent ahead, and stock's own then finds the answer.
 
-import { keepAlive } from './platform.js';
+import { keepAlive, unlimited } from './platform.js';
 
 /** @typedef {(url: string, init: any) => Promise<any>} Fetch */
 
@@ -34,6 +34,7 @@ export class Transport {
     });
     this.fetch = this.fetch.bind(this);
     this.stopped = new AbortController();
+    unlimited(this.stopped.signal);
   }
 
   /** Ends what is being read. What is being written is let through: it was answered for. */
@@ -98,9 +99,26 @@ export class Transport {
     if (this.own) return this.own(url, { ...init, signal });
     // Without a body it would do nothing but force a preflight.
     if (!init.body) init.headers?.delete('content-type');
-    if (this.through && this.node) return this.node(url, { ...init, signal, agent: this.agent });
+    if (this.through && this.node) return repeated(this.node, url, { ...init, signal, agent: this.agent });
     return fetch(url, { ...init, headers: new Headers([...(init.headers ?? [])]), signal });
   }
+}
+
+/**
+ * A connection that was kept may turn out to be closed by the server just then:
+ * what is read, or a `_local` document that is written, is repeated at once.
+ * Documents are the engine's to repeat.
+ * @param {Fetch} node
+ * @param {string} url
+ * @param {any} init
+ */
+function repeated(node, url, init) {
+  const answer = node(url, init);
+  if (!init.agent || init.method === 'POST') return answer;
+  return answer.catch((error) => {
+    if (!/^(ECONNRESET|EPIPE)$/.test(error.code) || init.signal?.aborted) throw error;
+    return node(url, init);
+  });
 }
 
 /**
