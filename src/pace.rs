@@ -11,7 +11,7 @@ const OVERLOAD_WAIT_MS: u64 = 500;
 const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// The window of requests in flight.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pace {
     window: f64,
     most: f64,

@@ -97,11 +97,12 @@ impl Engine {
         driver::pump(&self.driver);
     }
 
-    /// Writes documents, given as JSON texts, to a remote target, as they are:
-    /// `{ rows, tooLarge }` when all were sent. `rows` is what the server said of
-    /// single ones, `tooLarge` the indices of those that it took not even alone.
-    pub fn write(&self, texts: Array) -> Promise {
-        driver::write(&self.driver, texts)
+    /// Writes documents to a remote target, each given as JSON text or as what the
+    /// host's `upload` sends: `{ rows, tooLarge, refusesMultipart }` when all were
+    /// sent. `rows` is what the server said of single ones, `tooLarge` the indices
+    /// of those that it took not even alone.
+    pub fn write(&self, docs: Array) -> Promise {
+        driver::write(&self.driver, docs)
     }
 
     /// The replicator wrote what it took.

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
 use crate::request::RequestId;
 
@@ -19,15 +19,60 @@ const LEAST: usize = 50;
 const SHARES: usize = 4;
 /// Tries of a request before the write fails.
 const MOST_TRIES: u32 = 6;
+/// The write fails where for so many times the stall timeout nothing was answered.
+const MOST_STALLS: u64 = 4;
 /// Wait (ms) before the second repeat; doubles. The first repeat is at once.
 const RETRY_MS: u64 = 200;
+/// Bytes per ms that the slowest upload makes. What was sent of a request is not
+/// seen, so its size is taken into account before it counts as stalled.
+const SLOWEST: u64 = 16;
+
+/// A document to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Bytes that it is sent with.
+    pub bytes: u64,
+    /// It goes with its attachments behind it, in a request of its own.
+    pub multipart: bool,
+}
+
+/// What a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `_bulk_docs`.
+    Bulk,
+    /// `PUT` of one document, its attachments behind it.
+    Multipart,
+    /// `_bulk_docs` of one document that was refused as the former.
+    Inline,
+}
 
 /// What remains to be written of one part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Part {
     docs: Range<usize>,
+    form: Form,
     tries: u32,
     not_before: u64,
+}
+
+impl Part {
+    fn new(docs: Range<usize>, form: Form) -> Self {
+        Self {
+            docs,
+            form,
+            tries: 0,
+            not_before: 0,
+        }
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+struct Flight {
+    id: RequestId,
+    part: Part,
+    deadline: u64,
 }
 
 /// What came of the write.
@@ -42,65 +87,65 @@ pub enum Outcome {
 /// The parts of one write, in flight and waiting.
 #[derive(Debug)]
 pub struct Writes {
+    docs: Vec<Outgoing>,
     parts: VecDeque<Part>,
-    flights: Vec<(RequestId, Part, u64)>,
+    flights: Vec<Flight>,
     next: u32,
     pace: Pace,
     stall_ms: u64,
+    /// When something was answered last.
+    alive_at: u64,
+    refuses_multipart: bool,
     too_large: Vec<(usize, Failure)>,
     failure: Option<Failure>,
 }
 
 impl Writes {
-    /// A write of documents of so many bytes each.
-    pub fn new(bytes: &[u64], max_concurrency: u32, stall_ms: u64) -> Self {
-        let share = bytes.len().div_ceil(SHARES).clamp(LEAST, MOST);
-        let (mut parts, mut from, mut sum) = (VecDeque::new(), 0, 0);
-        for (at, own) in bytes.iter().enumerate() {
-            if at > from && (at - from >= share || sum + own > AIM_BYTES) {
-                parts.push_back(Part {
-                    docs: from..at,
-                    tries: 0,
-                    not_before: 0,
-                });
-                (from, sum) = (at, 0);
-            }
-            sum += own;
-        }
-        if from < bytes.len() {
-            parts.push_back(Part {
-                docs: from..bytes.len(),
-                tries: 0,
-                not_before: 0,
-            });
-        }
+    /// A write at the pace that the one before had come to.
+    pub(crate) fn new(docs: Vec<Outgoing>, pace: Pace, stall_ms: u64, now: u64) -> Self {
         Self {
-            parts,
+            parts: parts(&docs),
+            docs,
             flights: Vec::new(),
             next: 0,
-            pace: Pace::new(max_concurrency),
+            pace,
             stall_ms,
+            alive_at: now,
+            refuses_multipart: false,
             too_large: Vec::new(),
             failure: None,
         }
     }
 
+    /// What the next write begins with.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.pace
+    }
+
+    /// The server takes no documents with their attachments behind them.
+    pub fn refuses_multipart(&self) -> bool {
+        self.refuses_multipart
+    }
+
     /// The documents of the next request, if one may leave now.
-    pub fn poll_request(&mut self, now: u64) -> Option<(RequestId, Range<usize>)> {
+    pub fn poll_request(&mut self, now: u64) -> Option<(RequestId, Range<usize>, Form)> {
         if self.failure.is_some() || self.pace.room(self.flights.len(), now) == 0 {
             return None;
         }
         let at = self.parts.iter().position(|part| part.not_before <= now)?;
         let part = self.parts.remove(at)?;
-        let (id, docs) = (RequestId(self.next), part.docs.clone());
+        let (id, docs, form) = (RequestId(self.next), part.docs.clone(), part.form);
         self.next += 1;
-        self.flights.push((id, part, now));
-        Some((id, docs))
+        let bytes: u64 = self.docs[docs.clone()].iter().map(|doc| doc.bytes).sum();
+        let deadline = now + self.stall_ms + bytes / SLOWEST;
+        self.flights.push(Flight { id, part, deadline });
+        Some((id, docs, form))
     }
 
     /// The server took them; what it says of single documents is the host's.
-    pub fn handle_written(&mut self, id: RequestId) {
+    pub fn handle_written(&mut self, id: RequestId, now: u64) {
         if self.land(id).is_some() {
+            self.alive_at = now;
             self.pace.succeeded();
         }
     }
@@ -110,57 +155,73 @@ impl Writes {
         let Some(mut part) = self.land(id) else {
             return;
         };
-        if failure.wants_smaller() && part.docs.len() > 1 {
-            let middle = part.docs.start + part.docs.len() / 2;
-            for docs in [part.docs.start..middle, middle..part.docs.end] {
-                self.parts.push_back(Part {
-                    docs,
-                    tries: part.tries,
-                    not_before: now,
-                });
-            }
-            return;
+        // Halving a request that was too large ends by itself; one that got no
+        // answer may get none for its halves either.
+        let too_large = failure.status == 413;
+        part.tries += u32::from(!too_large);
+        let stalled = failure.kind == FailureKind::Stalled;
+        if !stalled {
+            self.alive_at = now;
         }
-        if failure.status == 413 {
+        let dead = stalled && part.tries > 1 && self.alive_at + MOST_STALLS * self.stall_ms <= now;
+        if part.tries >= MOST_TRIES || dead || failure.is_final() {
+            return self.given_up(part, failure);
+        }
+        if too_large && part.docs.len() == 1 {
             return self.too_large.push((part.docs.start, failure));
-        }
-        part.tries += 1;
-        if failure.is_final() || part.tries >= MOST_TRIES {
-            self.failure = Some(failure);
-            return;
         }
         part.not_before = if failure.is_overload() {
             self.pace.overloaded(failure.retry_after, now)
         } else {
-            self.pace.stumbled();
-            now + if part.tries > 1 {
-                RETRY_MS << (part.tries - 2)
-            } else {
-                0
+            if !too_large {
+                self.pace.stumbled();
+            }
+            now + match part.tries {
+                0 | 1 => 0,
+                tries => RETRY_MS << (tries - 2),
             }
         };
-        self.parts.push_back(part);
+        let halves = failure.wants_smaller() && part.docs.len() > 1;
+        let middle = part.docs.start + part.docs.len() / 2;
+        if halves {
+            let mut second = part.clone();
+            second.docs.start = middle;
+            part.docs.end = middle;
+            self.parts.push_front(second);
+        }
+        self.parts.push_front(part);
+    }
+
+    /// A document with attachments is then sent as any other, which shows in the
+    /// server's own words what is wrong with it, if anything is.
+    fn given_up(&mut self, mut part: Part, failure: Failure) {
+        if part.form != Form::Multipart {
+            self.failure = Some(failure);
+            return;
+        }
+        (part.form, part.tries, part.not_before) = (Form::Inline, 0, 0);
+        self.parts.push_front(part);
+        if failure.kind == FailureKind::Absent {
+            self.refuses_multipart = true;
+            let others = self.parts.iter_mut();
+            for part in others.filter(|part| part.form == Form::Multipart) {
+                part.form = Form::Inline;
+            }
+        }
     }
 
     /// Requests that got no answer in time; each is to be aborted and told as failed.
     pub fn stalled(&self, now: u64) -> Vec<RequestId> {
-        let late = self
-            .flights
-            .iter()
-            .filter(|(_, _, sent)| sent + self.stall_ms <= now);
-        late.map(|(id, ..)| *id).collect()
+        let late = self.flights.iter().filter(|flight| flight.deadline <= now);
+        late.map(|flight| flight.id).collect()
     }
 
     /// When to look again, should nothing else happen before.
     pub fn poll_timeout(&self, now: u64) -> Option<u64> {
-        let deadlines = self.flights.iter().map(|(_, _, sent)| sent + self.stall_ms);
-        let waits = self
-            .parts
-            .iter()
-            .map(|part| part.not_before)
-            .filter(|&at| at > now);
+        let deadlines = self.flights.iter().map(|flight| flight.deadline);
+        let waits = self.parts.iter().map(|part| part.not_before);
         deadlines
-            .chain(waits)
+            .chain(waits.filter(|&at| at > now))
             .chain(self.pace.hold_until(now))
             .min()
     }
@@ -179,86 +240,32 @@ impl Writes {
     }
 
     fn land(&mut self, id: RequestId) -> Option<Part> {
-        let at = self.flights.iter().position(|(name, ..)| *name == id)?;
-        Some(self.flights.remove(at).1)
+        let at = self.flights.iter().position(|flight| flight.id == id)?;
+        Some(self.flights.remove(at).part)
     }
+}
+
+/// How a write is shared out.
+fn parts(docs: &[Outgoing]) -> VecDeque<Part> {
+    let share = docs.len().div_ceil(SHARES).clamp(LEAST, MOST);
+    let (mut parts, mut from, mut sum) = (VecDeque::new(), 0, 0);
+    for (at, doc) in docs.iter().enumerate() {
+        if doc.multipart {
+            parts.push_back(Part::new(from..at, Form::Bulk));
+            parts.push_back(Part::new(at..at + 1, Form::Multipart));
+            (from, sum) = (at + 1, 0);
+            continue;
+        }
+        if at - from >= share || sum + doc.bytes > AIM_BYTES {
+            parts.push_back(Part::new(from..at, Form::Bulk));
+            (from, sum) = (at, 0);
+        }
+        sum += doc.bytes;
+    }
+    parts.push_back(Part::new(from..docs.len(), Form::Bulk));
+    parts.retain(|part| !part.docs.is_empty());
+    parts
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::FailureKind;
-
-    fn failed(status: u16) -> Failure {
-        Failure {
-            status,
-            ..Failure::new(FailureKind::Status, "no")
-        }
-    }
-
-    /// Answers every request by `answer`, and counts how often each document went.
-    fn run(
-        bytes: &[u64],
-        mut answer: impl FnMut(&Range<usize>) -> Option<Failure>,
-    ) -> (Outcome, Vec<u32>) {
-        let mut writes = Writes::new(bytes, 4, 60_000);
-        let (mut now, mut sent) = (0, vec![0; bytes.len()]);
-        loop {
-            if let Some((id, docs)) = writes.poll_request(now) {
-                docs.clone().for_each(|doc| sent[doc] += 1);
-                match answer(&docs) {
-                    None => writes.handle_written(id),
-                    Some(failure) => writes.handle_failure(id, failure, now),
-                }
-            } else if let Some(outcome) = writes.poll_outcome() {
-                return (outcome, sent);
-            } else {
-                now = writes.poll_timeout(now).expect("something to wait for");
-            }
-        }
-    }
-
-    #[test]
-    fn a_write_is_shared_out_and_every_document_goes_once() {
-        let mut parts = Vec::new();
-        let (outcome, sent) = run(&[100; 1000], |docs| {
-            parts.push(docs.len());
-            None
-        });
-        assert_eq!(outcome, Outcome::Done(Vec::new()));
-        assert_eq!(parts, [250; 4]);
-        assert!(sent.iter().all(|&times| times == 1));
-    }
-
-    #[test]
-    fn a_document_that_is_too_large_fails_alone() {
-        let (outcome, _) = run(&[100; 300], |docs| docs.contains(&77).then(|| failed(413)));
-        assert_eq!(outcome, Outcome::Done(vec![(77, failed(413))]));
-    }
-
-    #[test]
-    fn an_overloaded_server_is_waited_for() {
-        let mut times = 0;
-        let (outcome, sent) = run(&[100; 60], |_| {
-            times += 1;
-            (times < 4).then(|| failed(503))
-        });
-        assert_eq!(outcome, Outcome::Done(Vec::new()));
-        assert!(sent.iter().all(|&times| times >= 1));
-    }
-
-    #[test]
-    fn a_refusal_ends_the_write() {
-        let (outcome, _) = run(&[100; 60], |_| Some(failed(401)));
-        assert_eq!(outcome, Outcome::Failed(failed(401)));
-    }
-
-    #[test]
-    fn a_request_is_not_repeated_for_ever() {
-        let (outcome, sent) = run(&[100], |_| {
-            Some(Failure::new(FailureKind::Network, "reset"))
-        });
-        assert!(matches!(outcome, Outcome::Failed(_)));
-        assert_eq!(sent, [MOST_TRIES]);
-    }
-}
+mod tests;

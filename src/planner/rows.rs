@@ -87,12 +87,18 @@ impl Rows {
 
     pub(super) fn push(&mut self, row: FeedRow, seq: Seq) {
         let repeated = !self.seen.insert(self.hasher.hash_one(&*row.id));
+        // What an earlier row brings is not written yet: only the replicator can
+        // tell, when its turn comes, what is still missing then. Of a row without
+        // revisions the host can tell, and does not ask.
+        let diff = match (repeated, row.revs.is_empty()) {
+            (true, _) => Diff::Left,
+            (false, true) => Diff::Done,
+            (false, false) => Diff::Not,
+        };
         self.queue.push_back(Row {
             row,
             seq,
-            // What the earlier row brings is not written yet: only the replicator
-            // can tell, when its turn comes, what is still missing then.
-            diff: if repeated { Diff::Left } else { Diff::Not },
+            diff,
             wants: Vec::new(),
             open: 0,
             page_end: None,

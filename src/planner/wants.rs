@@ -336,7 +336,9 @@ impl Wants {
                         row: None,
                     };
                 }
-                let bytes = bytes.max(want.expected);
+                // What the host fetches by itself is in memory too, once it is taken.
+                let host = if self.fetch_attachments { 0 } else { stubs };
+                let bytes = bytes.max(want.expected) + host;
                 want.docs = docs;
                 want.bytes = bytes;
                 self.ready_bytes += bytes;

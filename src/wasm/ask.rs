@@ -204,6 +204,7 @@ impl Asking {
         let call = Call {
             path,
             body,
+            upload: None,
             signal: &self.signal,
             tick,
             what,

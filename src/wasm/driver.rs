@@ -11,11 +11,12 @@ use wasm_bindgen_futures::spawn_local;
 use web_sys::AbortController;
 
 use super::ask::carry_out;
-use super::host::{Host, clear_timeout, now, rejection, set_timeout};
+use super::host::{Host, Timer, clear_timeout, now, rejection, set_timeout};
 use super::http::Remote;
 use super::write::{self, Writing};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
+use crate::pace::Pace;
 use crate::planner::{Planner, Taken, TakenRows};
 use crate::request::{Batch, Entry, Event, RequestId, RowHandle, Seq};
 
@@ -44,7 +45,7 @@ pub(super) struct Driver {
     pub(super) closed: bool,
     waiting_rows: Option<(usize, Promised)>,
     waiting_docs: Vec<(String, Promised)>,
-    timer: Option<(JsValue, u64, Closure<dyn FnMut()>)>,
+    timer: Option<Timer>,
     writing: Option<Rc<RefCell<Writing>>>,
     limits: (u32, u64),
 }
@@ -161,13 +162,19 @@ pub(super) fn take_docs(driver: &Rc<RefCell<Driver>>, text: String) -> Promise {
 }
 
 /// The replicator writes one batch after the other, so one write is under way.
-pub(super) fn write(driver: &Rc<RefCell<Driver>>, texts: Array) -> Promise {
+pub(super) fn write(driver: &Rc<RefCell<Driver>>, docs: Array) -> Promise {
     let inner = &mut *driver.borrow_mut();
     let Some(target) = &inner.ends.target else {
         return Promise::reject(&"only a remote target is written by the engine".into());
     };
     let host = inner.host();
-    let (promise, writing) = write::write(target, host, texts, inner.limits);
+    let (most, stall_ms) = inner.limits;
+    let before = inner
+        .writing
+        .as_ref()
+        .map(|writing| writing.borrow().pace());
+    let pace = before.unwrap_or_else(|| Pace::new(most));
+    let (promise, writing) = write::write(target, host, docs, pace, stall_ms);
     inner.writing = Some(writing);
     promise
 }

@@ -3,6 +3,7 @@
 
 use js_sys::{Array, Function, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
+use web_sys::AbortSignal;
 
 use crate::error::Failure;
 
@@ -124,6 +125,18 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     pub(super) fn ancestors(this: &Host, docs: &Array) -> Result<Promise, JsValue>;
 
+    /// Sends a document with its attachments behind it, and answers the response.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn upload(
+        this: &Host,
+        upload: &JsValue,
+        signal: &AbortSignal,
+    ) -> Result<Promise, JsValue>;
+
+    /// The JSON text of the same document, its attachments in it.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn inline(this: &Host, upload: &JsValue) -> Result<Promise, JsValue>;
+
     /// Counts a request: what it was for and the bytes of its answer.
     #[wasm_bindgen(method)]
     pub(super) fn count(this: &Host, what: &str, bytes: f64);
@@ -143,6 +156,9 @@ extern "C" {
     #[wasm_bindgen(js_namespace = performance, js_name = now)]
     fn performance_now() -> f64;
 }
+
+/// A timer that runs: its handle, when it is due, and what it calls.
+pub(super) type Timer = (JsValue, u64, Closure<dyn FnMut()>);
 
 /// ms on a clock that never goes back.
 pub(super) fn now() -> u64 {

@@ -37,6 +37,8 @@ pub(super) struct Call<'a> {
     pub(super) path: &'a str,
     /// JSON text; without it the request is a GET.
     pub(super) body: Option<JsValue>,
+    /// A document that the host sends with its attachments, instead.
+    pub(super) upload: Option<&'a JsValue>,
     pub(super) signal: &'a AbortSignal,
     pub(super) tick: &'a Function,
     pub(super) what: &'a str,
@@ -89,6 +91,10 @@ impl Remote {
     }
 
     async fn send(&self, host: &Host, call: &Call<'_>) -> Result<JsValue, Failure> {
+        if let Some(upload) = call.upload {
+            let sent = host.upload(upload, call.signal).map_err(network)?;
+            return JsFuture::from(sent).await.map_err(network);
+        }
         if call.body.is_none() {
             let early = host.early(self.is_target, call.path);
             if let Ok(early) = early.dyn_into::<Promise>() {

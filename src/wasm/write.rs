@@ -8,48 +8,53 @@ use std::rc::Rc;
 
 use js_sys::{Array, Function, Promise};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::spawn_local;
+use wasm_bindgen_futures::{JsFuture, spawn_local};
 use web_sys::AbortController;
 
-use super::host::{Host, clear_timeout, get, now, rejection, set, set_timeout};
-use super::http::{Call, Remote};
+use super::host::{Host, Timer, clear_timeout, get, now, rejection, set, set_timeout};
+use super::http::{Call, Json, Remote, network};
 use crate::error::{Failure, FailureKind};
+use crate::pace::Pace;
 use crate::request::RequestId;
-use crate::writes::{Outcome, Writes};
+use crate::writes::{Form, Outcome, Outgoing, Writes};
 
 /// One write under way.
 pub(super) struct Writing {
     writes: Writes,
     target: Remote,
     host: Host,
-    /// JSON texts of the documents.
-    texts: Array,
-    /// What the server said of single documents.
-    rows: Array,
+    /// The documents: JSON texts, or what the host sends with attachments behind.
+    docs: Array,
+    /// What the server said of single documents, by where their request began.
+    rows: Vec<(usize, JsValue)>,
     aborts: HashMap<RequestId, AbortController>,
     resolve: Function,
     reject: Function,
-    timer: Option<(JsValue, u64, Closure<dyn FnMut()>)>,
+    timer: Option<Timer>,
     over: bool,
 }
 
-/// Writes documents given as JSON texts; `{ rows, too_large }` when all are sent.
+/// Writes documents; `{ rows, tooLarge, refusesMultipart }` when all are sent.
 pub(super) fn write(
     target: &Remote,
     host: Host,
-    texts: Array,
-    (max_concurrency, stall_ms): (u32, u64),
+    docs: Array,
+    pace: Pace,
+    stall_ms: u64,
 ) -> (Promise, Rc<RefCell<Writing>>) {
-    let bytes: Vec<u64> = texts.iter().map(|text| get_length(&text)).collect();
+    let outgoing = docs.iter().map(|doc| Outgoing {
+        bytes: get_length(&doc),
+        multipart: !doc.is_string(),
+    });
     let mut made = None;
     let promise = Promise::new(&mut |resolve, reject| made = Some((resolve, reject)));
     let (resolve, reject) = made.unwrap_or_else(|| (Function::default(), Function::default()));
     let writing = Rc::new(RefCell::new(Writing {
-        writes: Writes::new(&bytes, max_concurrency, stall_ms),
+        writes: Writes::new(outgoing.collect(), pace, stall_ms, now()),
         target: target.clone(),
         host,
-        texts,
-        rows: Array::new(),
+        docs,
+        rows: Vec::new(),
         aborts: HashMap::new(),
         resolve,
         reject,
@@ -60,11 +65,17 @@ pub(super) fn write(
     (promise, writing)
 }
 
-fn get_length(text: &JsValue) -> u64 {
-    u64::from(text.unchecked_ref::<js_sys::JsString>().length())
+/// UTF-16 units of a text, or the bytes that the host counted.
+fn get_length(doc: &JsValue) -> u64 {
+    get(doc, "length").as_f64().unwrap_or(0.0) as u64
 }
 
 impl Writing {
+    /// What the next write begins with.
+    pub(super) fn pace(&self) -> Pace {
+        self.writes.pace().clone()
+    }
+
     /// Ends every request.
     pub(super) fn cancel(&mut self) {
         if !self.over {
@@ -77,6 +88,8 @@ impl Writing {
 
     fn finish(&mut self, outcome: Outcome) {
         self.over = true;
+        // The driver keeps this for its pace.
+        self.docs = Array::new();
         if let Some((timer, ..)) = self.timer.take() {
             clear_timeout(&timer);
         }
@@ -93,8 +106,15 @@ impl Writing {
                     .iter()
                     .map(|(at, _)| JsValue::from(*at as f64))
                     .collect();
-                set(&out, "rows", &self.rows);
+                self.rows.sort_by_key(|(from, _)| *from);
+                let rows: Array = self.rows.iter().map(|(_, row)| row).collect();
+                set(&out, "rows", &rows);
                 set(&out, "tooLarge", &list);
+                set(
+                    &out,
+                    "refusesMultipart",
+                    &self.writes.refuses_multipart().into(),
+                );
                 self.resolve.call1(&JsValue::UNDEFINED, &out)
             }
         };
@@ -107,7 +127,7 @@ fn pump(writing: &Rc<RefCell<Writing>>) {
         if inner.over {
             return;
         }
-        let Some((id, docs)) = inner.writes.poll_request(now()) else {
+        let Some((id, docs, form)) = inner.writes.poll_request(now()) else {
             break;
         };
         let Ok(abort) = AbortController::new() else {
@@ -115,7 +135,7 @@ fn pump(writing: &Rc<RefCell<Writing>>) {
         };
         let signal = abort.signal();
         inner.aborts.insert(id, abort);
-        spawn_local(send(writing.clone(), id, docs, signal));
+        spawn_local(send(writing.clone(), id, docs, form, signal));
     }
     let outcome = writing.borrow_mut().writes.poll_outcome();
     match outcome {
@@ -128,28 +148,18 @@ async fn send(
     writing: Rc<RefCell<Writing>>,
     id: RequestId,
     docs: Range<usize>,
+    form: Form,
     signal: web_sys::AbortSignal,
 ) {
-    let (target, host, body) = {
+    let (target, host, part) = {
         let inner = writing.borrow();
-        let part = inner.texts.slice(docs.start as u32, docs.end as u32);
-        let body = format_body(&part);
         (
             inner.target.clone(),
             JsValue::from(&inner.host).unchecked_into::<Host>(),
-            body,
+            inner.docs.slice(docs.start as u32, docs.end as u32),
         )
     };
-    let tick = Function::default();
-    let call = Call {
-        path: "_bulk_docs",
-        body: Some(body),
-        signal: &signal,
-        tick: &tick,
-        what: "write",
-        stream: false,
-    };
-    let result = target.json(&host, call).await;
+    let result = put(&target, &host, &part, form, &signal).await;
     {
         let inner = &mut *writing.borrow_mut();
         if inner.over {
@@ -158,22 +168,51 @@ async fn send(
         inner.aborts.remove(&id);
         match result {
             Err(failure) => inner.writes.handle_failure(id, failure, now()),
-            Ok(json) if !Array::is_array(&json.value) => {
+            Ok(Json { value, .. }) if form != Form::Multipart && !Array::is_array(&value) => {
                 let failure = Failure::new(FailureKind::BadShape, "a write answered with no list");
                 inner.writes.handle_failure(id, failure, now());
             }
-            Ok(json) => {
-                for row in Array::from(&json.value)
-                    .iter()
-                    .filter(|row| get(row, "error").is_truthy())
-                {
-                    inner.rows.push(&row);
+            Ok(Json { value, .. }) => {
+                if form != Form::Multipart {
+                    let rows = Array::from(&value);
+                    let told = rows.iter().filter(|row| get(row, "error").is_truthy());
+                    inner.rows.extend(told.map(|row| (docs.start, row)));
                 }
-                inner.writes.handle_written(id);
+                inner.writes.handle_written(id, now());
             }
         }
     }
     pump(&writing);
+}
+
+async fn put(
+    target: &Remote,
+    host: &Host,
+    part: &Array,
+    form: Form,
+    signal: &web_sys::AbortSignal,
+) -> Result<Json, Failure> {
+    let tick = Function::default();
+    let upload = part.get(0);
+    let (body, upload) = match form {
+        Form::Bulk => (Some(format_body(part)), None),
+        Form::Multipart => (None, Some(&upload)),
+        Form::Inline => {
+            let text = host.inline(&upload).map_err(network)?;
+            let text = JsFuture::from(text).await.map_err(network)?;
+            (Some(format_body(&Array::of1(&text))), None)
+        }
+    };
+    let call = Call {
+        path: "_bulk_docs",
+        body,
+        upload,
+        signal,
+        tick: &tick,
+        what: "write",
+        stream: false,
+    };
+    target.json(host, call).await
 }
 
 /// The texts are joined by the host: they never pass through Rust.
