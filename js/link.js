@@ -44,8 +44,10 @@ export class Link {
     this.feedOptions = {};
     /** @type {{ engine: Engine, flat: Flat, key: string, next: string, taking: boolean } | null} */
     this.run = null;
-    /** More rows are to come: checkpoints may lag. */
+    /** More rows are to come. */
     this.more = true;
+    /** Rows that stock was handed and has not begun with; it takes several batches ahead. */
+    this.waiting = 0;
     /** Stock follows the feed by itself. */
     this.live = false;
     this.targetEmpty = false;
@@ -213,6 +215,11 @@ export class Link {
     if (!end) this.progress('reading');
     for (const row of rows) opts.onChange(row, pending, row.seq);
     opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
+  }
+
+  /** Another checkpoint follows this one. */
+  mayLag() {
+    return this.more || this.waiting > 0;
   }
 
   /** Nothing has to be fetched any more. */

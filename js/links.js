@@ -44,7 +44,7 @@ class Links {
     this.remotes = remotes;
     /** Which link a checkpoint belongs to, by its id. @type {Map<string, Link | null>} */
     this.owners = new Map();
-    const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.more ?? false;
+    const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.mayLag() ?? false;
     const nearEnd = (/** @type {string} */ id) => this.owners.get(id)?.nearEnd() ?? false;
     this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd));
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
@@ -136,6 +136,7 @@ class Links {
 
   /** Stock's replicator begins (again), and is going to ask for the checkpoints. */
   restart() {
+    for (const link of this.links) link.waiting = 0;
     for (const checkpoints of this.checkpoints) checkpoints?.forget().catch(() => {});
   }
 
@@ -150,6 +151,8 @@ class Links {
       new Progress(link, replication, returned);
       replication.on('checkpoint', (/** @type {any} */ event) => {
         if ('checkpoint' in event) link.batchDone();
+        else if ('pending_batch' in event) link.waiting += 1;
+        else if ('revs_diff' in event) link.waiting -= 1;
       });
       const stop = () => {
         link.stop();
