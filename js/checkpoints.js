@@ -8,8 +8,10 @@ export class Checkpoints {
    * @param {import('./remote.js').Remote} remote
    * @param {(id: string) => boolean} mayLag more rows are to come for that replication
    * @param {(id: string) => boolean} nearEnd but nothing more has to be fetched
+   * @param {(id: string, seq: any) => boolean} putFollows the replicator, which finds that seq there, writes another
    */
-  constructor(remote, mayLag, nearEnd) {
+  constructor(remote, mayLag, nearEnd, putFollows) {
+    this.putFollows = putFollows;
     this.remote = remote;
     this.mayLag = mayLag;
     this.nearEnd = nearEnd;
@@ -35,7 +37,9 @@ export class Checkpoints {
   /** @param {string} id */
   async get(id) {
     const behind = this.of(id);
-    if (!this.mayLag(id)) await behind.settled();
+    const { newest } = behind;
+    const followed = newest && this.putFollows(id, newest.last_seq);
+    if (!followed && !this.mayLag(id)) await behind.settled();
     return behind.get();
   }
 

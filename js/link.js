@@ -53,6 +53,8 @@ export class Link {
     this.targetEmpty = false;
     this.handed = 0;
     this.done = 0;
+    /** Of the batch that was handed over last, as JSON. */
+    this.lastSeq = '';
     /** @type {(() => void)[]} */
     this.whenDone = [];
     /** The target held nothing when the replication began. */
@@ -69,6 +71,14 @@ export class Link {
     this.progress = () => {};
     /** The engine trapped, and cannot be used any more. */
     this.broken = false;
+    /** The caller cancelled the replication. */
+    this.cancelled = false;
+    /** Where the other half of a sync learns what came from the source. @type {import('./echo.js').Echo | null} */
+    this.brings = null;
+    /** What the other half brought from the target. @type {import('./echo.js').Echo | null} */
+    this.knows = null;
+    /** Nothing but that in the batch that stock is at. */
+    this.echoes = false;
   }
 
   /**
@@ -128,7 +138,8 @@ export class Link {
       target: this.targetRemote?.end() ?? null,
       feedBody: body,
     };
-    const flat = new Flat();
+    const flat = new Flat(this.knows);
+    if (this.brings && this.sourceRemote) this.brings.begin(this.sourceRemote);
     const engine = new Engine(config, /** @type {any} */ (host(this, flat, query)), flat.seq(since));
     // Only the first run of an empty target can know that everything is missing.
     this.targetEmpty = false;
@@ -207,8 +218,12 @@ export class Link {
   /** @param {any} opts @param {any} batch */
   hand(opts, batch) {
     const { rows, last_seq, pending, end } = batch;
-    if (end) this.more = false;
-    else this.handed += 1;
+    if (end) {
+      this.more = false;
+    } else {
+      this.handed += 1;
+      this.lastSeq = JSON.stringify(last_seq);
+    }
     // What follows the end of a feed is another reading of it.
     if (this.run) this.run.next = end ? '' : JSON.stringify(last_seq);
     this.stats.handed(rows.length, pending);
@@ -219,12 +234,21 @@ export class Link {
 
   /** Another checkpoint follows this one. */
   mayLag() {
-    return this.more || this.waiting > 0;
+    return this.more || this.waiting > 0 || this.echoes;
   }
 
   /** Nothing has to be fetched any more. */
   nearEnd() {
     return Boolean(this.run?.engine.hasEverything());
+  }
+
+  /**
+   * Stock is through with fewer batches than it was handed: it is going to write
+   * the sequence of the last one, unless that is there.
+   * @param {any} seq
+   */
+  putFollows(seq) {
+    return this.done < this.handed && JSON.stringify(seq) !== this.lastSeq;
   }
 
   /** Stock wrote a batch and its checkpoints. */

@@ -46,7 +46,8 @@ class Links {
     this.owners = new Map();
     const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.mayLag() ?? false;
     const nearEnd = (/** @type {string} */ id) => this.owners.get(id)?.nearEnd() ?? false;
-    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd));
+    const putFollows = (/** @type {string} */ id, /** @type {any} */ seq) => this.owners.get(id)?.putFollows(seq) ?? false;
+    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd, putFollows));
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 

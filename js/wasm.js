@@ -1,5 +1,6 @@
 // Compiles and starts the WebAssembly, once.
-import init from '../pkg/engine.js';
+import init, { initSync } from '../pkg/engine.js';
+import { inNode } from './platform.js';
 
 /** @type {Promise<any> | undefined} */
 let started;
@@ -18,5 +19,12 @@ async function start(given) {
   // A module of its own: the first requests leave before it is read.
   const source = given ?? (await import('../pkg/engine-bytes.js')).bytes();
   if (!source) throw new TypeError('fastSync: the slim build needs fastSync.with({ wasm })');
-  return init({ module_or_path: source });
+  // The way that takes a URL names `Response`, at which Node loads its whole fetch.
+  const compiled = inNode && (source instanceof WebAssembly.Module || ArrayBuffer.isView(source));
+  return compiled ? initSync({ module: await module(source) }) : init({ module_or_path: source });
+}
+
+/** @param {any} source bytes or a module */
+async function module(source) {
+  return source instanceof WebAssembly.Module ? source : WebAssembly.compile(source);
 }
