@@ -54,6 +54,11 @@ export function attach(doc) {
  * @param {import('./link.js').Link} link
  */
 async function complete(doc, stubs, link) {
+  if (link.targetRemote) {
+    // A stub has to name the very attachment that the server has: stock sends none.
+    for (const [name, attachment] of stubs) await fetchOne(doc, name, attachment, link);
+    return;
+  }
   const leaf = link.leaves.get(doc._id);
   const held = await link.target.get(doc._id, leaf ? { rev: leaf } : {}).then(
     (/** @type {any} */ found) => found._attachments ?? {}, () => ({}));

@@ -9,8 +9,10 @@ export class Checkpoints {
    * @param {(id: string) => boolean} mayLag more rows are to come for that replication
    * @param {(id: string) => boolean} nearEnd but nothing more has to be fetched
    * @param {(id: string, seq: any) => boolean} putFollows the replicator, which finds that seq there, writes another
+   * @param {(id: string) => Promise<void>} confirm what the replication took for true
    */
-  constructor(remote, mayLag, nearEnd, putFollows) {
+  constructor(remote, mayLag, nearEnd, putFollows, confirm) {
+    this.confirm = confirm;
     this.putFollows = putFollows;
     this.remote = remote;
     this.mayLag = mayLag;
@@ -21,7 +23,7 @@ export class Checkpoints {
 
   /** @param {string} id */
   of(id) {
-    const behind = this.documents.get(id) ?? new Behind(this.remote, id);
+    const behind = this.documents.get(id) ?? new Behind(this.remote, id, () => this.confirm(id));
     this.documents.set(id, behind);
     return behind;
   }
@@ -65,10 +67,11 @@ export class Checkpoints {
 
 /** One document. */
 class Behind {
-  /** @param {import('./remote.js').Remote} remote @param {string} id */
-  constructor(remote, id) {
+  /** @param {import('./remote.js').Remote} remote @param {string} id @param {() => Promise<void>} confirm */
+  constructor(remote, id, confirm) {
     this.remote = remote;
     this.id = id;
+    this.confirm = confirm;
     this.checkpoint = new Checkpoint();
     /** What stock wrote last, if anything. @type {any} */
     this.newest = undefined;
@@ -123,6 +126,7 @@ class Behind {
   async writeNewest() {
     const { _rev, ...doc } = this.newest;
     try {
+      await this.confirm();
       const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
       this.rev = written.rev;
       this.checkpoint.written();

@@ -45,7 +45,9 @@ export function key(text) {
 }
 
 export class Flat {
-  constructor() {
+  /** @param {import('./echo.js').Echo | null} [known] what the target has, without being asked */
+  constructor(known = null) {
+    this.known = known;
     this.rows = new Kept();
     this.docs = new Kept();
     /** Sequences: the engine sees their numbers only. */
@@ -54,7 +56,8 @@ export class Flat {
 
   /**
    * A page of `_changes`: the first row's number, the rows as
-   * `key, seq, count, rev…`, the last sequence, and what waits behind.
+   * `key, seq, count, rev…`, the last sequence, and what waits behind. A row of
+   * which nothing has to be asked or fetched goes without revisions.
    * @param {any} page
    * @returns {[number, string, string, number]}
    */
@@ -73,8 +76,9 @@ export class Flat {
     for (const row of results) {
       this.rows.keep(row);
       const seq = row.seq === null || row.seq === undefined ? '' : this.seq(row.seq);
-      fields.push(key(row.id), seq, row.changes.length);
-      for (const { rev } of row.changes) fields.push(key(rev));
+      const revs = row.changes.map((/** @type {any} */ change) => change.rev);
+      if (this.known?.has(row.id, revs)) revs.length = 0;
+      fields.push(key(row.id), seq, revs.length, ...revs.map(key));
     }
     const last = page.last_seq === null ? 'null' : this.seq(page.last_seq);
     return [first, fields.join(END), last, typeof page.pending === 'number' ? page.pending : -1];

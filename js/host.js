@@ -3,7 +3,7 @@
 
 import { ancestors, fill } from './attachments.js';
 import { path } from './feed.js';
-import { textOf } from './writer.js';
+import { textOf } from './outgoing.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -65,6 +65,10 @@ export function host(link, flat, query) {
     fill,
     /** @param {any[]} docs */
     ancestors: (docs) => ancestors(link, docs),
+    /** @param {import('./outgoing.js').Upload} upload @param {AbortSignal} signal */
+    upload: (upload, signal) => upload.send(/** @type {any} */ (targetRemote), signal),
+    /** @param {import('./outgoing.js').Upload} upload */
+    inline: (upload) => upload.inline(),
     /** @param {string} what @param {number} bytes */
     count: (what, bytes) => stats.count(what, bytes),
   };

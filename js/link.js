@@ -139,7 +139,7 @@ export class Link {
       feedBody: body,
     };
     const flat = new Flat(this.knows);
-    if (this.brings && this.sourceRemote) this.brings.begin(this.sourceRemote);
+    this.brings?.begin();
     const engine = new Engine(config, /** @type {any} */ (host(this, flat, query)), flat.seq(since));
     // Only the first run of an empty target can know that everything is missing.
     this.targetEmpty = false;
@@ -200,6 +200,7 @@ export class Link {
       run.taking = false;
     } catch (/** @type {any} */ failure) {
       if (state.cancelled || this.run !== run) return;
+      this.brings?.clear();
       await this.everythingDone();
       if (state.cancelled || this.run !== run) return;
       this.stop();
@@ -267,8 +268,12 @@ export class Link {
   /** @param {any} diff id to revisions */
   async revsDiff(diff) {
     const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
+    this.echoes = false;
     if (!pristine || !this.run || this.broken) return this.target.revsDiff(diff);
     const { engine } = this.run;
+    // What is taken for true is confirmed with the checkpoint, where that is ours to write.
+    const knows = this.targetRemote?.pristine('put') && this.targetRemote.pristine('get') ? this.knows : null;
+    const echo = Object.keys(diff).filter((id) => knows?.claim(id, diff[id]));
     let digits;
     try {
       digits = engine.takeDiff(asked(diff));
@@ -277,9 +282,11 @@ export class Link {
       return this.target.revsDiff(diff);
     }
     const { known, unknown } = told(diff, digits);
+    for (const id of echo) delete unknown[id];
     const ids = Object.keys(unknown);
+    this.echoes = echo.length > 0 && ids.length === 0 && Object.keys(known).length === 0;
     if (ids.length === 0) return known;
-    const answer = await this.target.revsDiff(unknown);
+    const answer = await (this.targetRemote?.twin ?? this.target).revsDiff(unknown);
     /** @type {Record<string, any>} */
     const merged = {};
     for (const id of Object.keys(diff)) {
@@ -309,6 +316,7 @@ export class Link {
       throw toError(failure, 'Fetching documents', this.url());
     }
     if (this.sourceRemote) await detach(answer, this);
+    for (const { docs } of answer.results) for (const { ok } of docs) this.brings?.brought(ok);
     return answer;
   }
 

@@ -1,5 +1,6 @@
 // The links of one `replicate` or `sync`, and which of them a call belongs to.
 import { Checkpoints } from './checkpoints.js';
+import { Echo } from './echo.js';
 import { Link } from './link.js';
 import { Remote, inherited } from './remote.js';
 import { Stats } from './stats.js';
@@ -27,6 +28,7 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
       opts: own, chosen, batchSize, stats: stats[at],
     });
   });
+  for (const link of links) listen(link, links);
   // The first requests leave while the engine compiles.
   const reached = Promise.all(remotes.map((remote) => remote?.begin() ?? true));
   for (const link of links) link.preparing = link.prepare(reached).catch(() => {});
@@ -34,6 +36,18 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
   if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
   for (const link of links) link.begin();
   return new Links(links, ends, remotes);
+}
+
+/**
+ * What one half of a sync brings from a server, the half that writes to that server
+ * need not ask about; what it takes for true is confirmed with its checkpoints there.
+ * @param {Link} link @param {Link[]} links
+ */
+function listen(link, links) {
+  const other = links.find(({ target }) => target === link.source);
+  const { checkpoint } = other?.opts ?? {};
+  if (!other || !link.sourceRemote || checkpoint === false || checkpoint === 'source') return;
+  link.brings = other.knows = new Echo(link.sourceRemote);
 }
 
 class Links {
@@ -47,7 +61,8 @@ class Links {
     const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.mayLag() ?? false;
     const nearEnd = (/** @type {string} */ id) => this.owners.get(id)?.nearEnd() ?? false;
     const putFollows = (/** @type {string} */ id, /** @type {any} */ seq) => this.owners.get(id)?.putFollows(seq) ?? false;
-    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd, putFollows));
+    const confirm = async (/** @type {string} */ id) => this.owners.get(id)?.knows?.confirm();
+    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd, putFollows, confirm));
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 
@@ -137,7 +152,10 @@ class Links {
 
   /** Stock's replicator begins (again), and is going to ask for the checkpoints. */
   restart() {
-    for (const link of this.links) link.waiting = 0;
+    for (const link of this.links) {
+      link.waiting = 0;
+      link.knows?.clear();
+    }
     for (const checkpoints of this.checkpoints) checkpoints?.forget().catch(() => {});
   }
 
@@ -156,6 +174,8 @@ class Links {
         else if ('revs_diff' in event) link.waiting -= 1;
       });
       const stop = () => {
+        link.cancelled = replication.cancelled;
+        link.knows?.stop();
         link.stop();
         running.delete(link);
         if (running.size > 0) return;

@@ -88,3 +88,26 @@ export function binary(pieces, type) {
   if (inNode) return Object.assign(Buffer.concat(pieces), { type });
   return new Blob(pieces, { type });
 }
+
+/**
+ * @param {any} data a Buffer or other bytes, or a Blob
+ * @returns {Promise<string>}
+ */
+export async function base64(data) {
+  const bytes = data instanceof Uint8Array ? data : new Uint8Array(await data.arrayBuffer());
+  if (inNode) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+  let text = '';
+  // As many arguments as every engine takes.
+  for (let at = 0; at < bytes.length; at += 32_768) text += String.fromCharCode(...bytes.subarray(at, at + 32_768));
+  return btoa(text);
+}
+
+/**
+ * Bytes one after the other, without a copy of them all: as Node's stream, where
+ * Node hands out its modules.
+ * @param {Uint8Array<ArrayBuffer>[]} pieces
+ */
+export function stream(pieces) {
+  const { Readable } = process.getBuiltinModule('node:stream');
+  return Readable.from(pieces, { objectMode: false });
+}

@@ -75,6 +75,17 @@ export class Remote {
   async askInfo() {
     // Set-up asks for the same URL as info, a moment before.
     this.transport.twice = !this.handle.__opts?.skip_setup;
+    return this.readInfo();
+  }
+
+  /** What the server tells now. */
+  infoNow() {
+    this.transport.twice = false;
+    this.transport.take(this.base);
+    return this.readInfo();
+  }
+
+  async readInfo() {
     const { twin, handle } = this;
     const info = await new Promise((resolve, reject) => {
       twin._info((/** @type {any} */ error, /** @type {any} */ found) => (error ? reject(error) : resolve(found)));

@@ -37,6 +37,11 @@ export class Transport {
     unlimited(this.stopped.signal);
   }
 
+  /** A body may be Node's stream: PouchDB's own fetch in Node takes one. */
+  get streams() {
+    return !this.own && Boolean(this.agent);
+  }
+
   /** Ends what is being read. What is being written is let through: it was answered for. */
   stop() {
     this.stopped.abort();

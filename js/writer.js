@@ -3,6 +3,7 @@
 // thread for long. To a server it goes in several requests at once (src/writes.rs).
 import { attach } from './attachments.js';
 import { toError } from './errors.js';
+import { outgoing, refusesMultipart } from './outgoing.js';
 import { inherited } from './remote.js';
 
 /** A part aims at so many ms: below the 50 that a browser calls a long task. */
@@ -60,16 +61,47 @@ function part({ msPerDoc }) {
  * @param {any[]} rest
  */
 async function toServer(link, req, rest) {
-  const { docs } = req;
-  if (docs.some((/** @type {any} */ doc) => doc._attachments)) return toLocal(link, req, rest);
-  let answer;
+  const { target, targetRemote } = link;
+  const remote = /** @type {import('./remote.js').Remote} */ (targetRemote);
+  /** @type {any[]} */
+  let parts;
   try {
-    answer = await link.engine().write(docs.map(textOf));
-  } catch (failure) {
-    if (link.breaks(failure) || link.stocksOwn(failure)) return link.target.bulkDocs(req, ...rest);
-    throw toError(/** @type {any} */ (failure), 'Writing documents', link.targetRemote?.base ?? '');
+    parts = await Promise.all(inTurn(req.docs).map(async (docs) => ({ docs, out: await outgoing(docs, remote) })));
+  } catch {
+    // An attachment that is nothing known here: stock tells what is wrong with it.
+    return target.bulkDocs(req, ...rest);
   }
-  const { rows, tooLarge } = answer;
+  try {
+    const rows = [];
+    for (const part of parts) rows.push(...(await send(link, part)));
+    return rows;
+  } catch (failure) {
+    // Stock looks at the answer no more, but would count a failure.
+    if (link.cancelled) return [];
+    // What went without becoming text is not made into text for an error's sake.
+    const uploads = parts.some(({ out }) => out.some((/** @type {any} */ each) => typeof each !== 'string'));
+    if (link.breaks(failure) || (link.stocksOwn(failure) && !uploads)) return target.bulkDocs(req, ...rest);
+    throw toError(/** @type {any} */ (failure), 'Writing documents', remote.base);
+  }
+}
+
+/**
+ * Design documents after the others of their batch: what they say of documents
+ * holds for those of later batches, as where a batch is one request.
+ * @param {any[]} docs
+ */
+function inTurn(docs) {
+  const isDesign = (/** @type {any} */ doc) => doc._id.startsWith('_design/');
+  return [docs.filter((doc) => !isDesign(doc)), docs.filter(isDesign)].filter((part) => part.length > 0);
+}
+
+/**
+ * @param {import('./link.js').Link} link
+ * @param {{ docs: any[], out: (string | import('./outgoing.js').Upload)[] }} part
+ */
+async function send(link, { docs, out }) {
+  const { rows, tooLarge, refusesMultipart: refused } = await link.engine().write(out);
+  if (refused) refusesMultipart(link.targetRemote?.base ?? '');
   for (const at of tooLarge) {
     rows.push({ id: docs[at]._id, error: 'document_too_large', reason: docs[at]._id, status: 413 });
   }
@@ -85,19 +117,5 @@ async function toServer(link, req, rest) {
  */
 function asStock(row) {
   const status = row.error === 'conflict' ? 409 : row.status ?? 500;
-  return { ...row, name: row.error, status, message: row.reason };
-}
-
-/** @type {WeakMap<any, string>} */
-const texts = new WeakMap();
-
-/**
- * The JSON text of a document, kept as long as the document is: reading ahead
- * needs its size, and writing the text.
- * @param {any} doc
- */
-export function textOf(doc) {
-  let text = texts.get(doc);
-  if (text === undefined) texts.set(doc, (text = JSON.stringify(doc)));
-  return text;
+  return { ...row, name: row.error, status, message: row.reason, stack: new Error().stack };
 }
