@@ -148,9 +148,9 @@ impl Feed {
 
     pub(super) fn failed(&mut self, failure: Failure, now: u64) {
         self.tries += 1;
-        let again = !failure.is_final()
-            && (failure.kind == FailureKind::Network || failure.is_overload())
-            && self.tries < MOST_TRIES;
+        let broke_off = matches!(failure.kind, FailureKind::Network | FailureKind::Stalled);
+        let again =
+            !failure.is_final() && (broke_off || failure.is_overload()) && self.tries < MOST_TRIES;
         self.state = if again {
             // The first repeat is at once: an idle connection that the server
             // closed shows as a failed request.
