@@ -220,6 +220,11 @@ impl Planner {
             Some(Flight::Diff { rows, .. }) => rows.clone(),
             _ => return,
         };
+        let asked = rows.iter().map(|&row| self.rows.revs(row).len());
+        if asked.sum::<usize>() != missing.len() {
+            let failure = Failure::new(FailureKind::BadShape, "a diff of other rows than asked");
+            return self.handle_failure(id, failure, now);
+        }
         let mut flags = missing.iter();
         let lacking = rows.iter().map(|&row| {
             let revs = self.rows.revs(row).iter().zip(flags.by_ref());
