@@ -326,7 +326,9 @@ impl Wants {
             Answer::Docs(docs) => {
                 let stubs: u64 = docs.iter().filter_map(|doc| doc.stubs).sum();
                 let stubbed = docs.iter().any(|doc| doc.stubs.is_some());
-                if stubbed && self.fetch_attachments && want.depth != Depth::Attached {
+                // The host fetches what the stream did not bring.
+                let again = want.depth != Depth::Attached && want.tries < MOST_ROW_TRIES;
+                if stubbed && self.fetch_attachments && again {
                     want.by_leaves = want.depth == Depth::Latest;
                     want.depth = Depth::Attached;
                     want.expected = bytes + stubs;
@@ -346,6 +348,8 @@ impl Wants {
             }
             Answer::Missing if want.depth == Depth::Latest => self.settle(id, State::Gone),
             Answer::Missing => {
+                // The document came, its stream does not: not in turns for ever.
+                want.tries += u8::from(want.depth == Depth::Attached);
                 want.depth = Depth::Latest;
                 self.queues[LATEST].insert(id);
                 Settled::default()
@@ -379,11 +383,17 @@ impl Wants {
         hold: Option<u64>,
         now: u64,
     ) -> Vec<Settled> {
-        let shrinks = failure.wants_smaller() && ids.len() > 1;
-        let most = if shrinks {
-            ids.len().div_ceil(2)
-        } else {
-            ids.len()
+        let several = ids.len() > 1;
+        // A refusal is of one document: the others do not share its lot.
+        let refused = failure.is_final();
+        let shrinks = several && (failure.wants_smaller() || refused);
+        // One document may spoil an answer for all. A server whose every answer is
+        // spoilt must not be asked for each: here, halves count as tries.
+        let spoilt = matches!(failure.kind, FailureKind::BadJson | FailureKind::BadShape);
+        let most = match several {
+            true if refused => 1,
+            true if shrinks || spoilt => ids.len().div_ceil(2),
+            _ => ids.len(),
         };
         let (mut again, mut settled, mut tries) = (Vec::new(), Vec::new(), 0);
         for id in ids {
@@ -393,7 +403,7 @@ impl Wants {
             // Halving ends by itself, and each half is another request.
             want.tries += u8::from(!shrinks);
             tries = tries.max(want.tries);
-            if want.tries >= MOST_TRIES {
+            if want.tries >= MOST_TRIES || refused && !several {
                 let mut own = failure.clone();
                 own.reason = format!("{} at {}: {}", want.entry.id, want.entry.rev, own.reason);
                 settled.push(self.settle(id, State::Failed(own)));
