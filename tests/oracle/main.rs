@@ -22,7 +22,7 @@ use scenario::scenarios;
 use world::World;
 
 /// Cases, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 400;
+const CASES: u32 = 150;
 
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();

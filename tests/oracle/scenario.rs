@@ -94,7 +94,7 @@ fn sizes() -> impl Strategy<Value = Sizes> {
 
 fn data() -> impl Strategy<Value = Data> {
     (
-        prop_oneof![12 => 0..40usize, 8 => 40..250usize, 1 => 900..7_000usize],
+        prop_oneof![24 => 0..40usize, 12 => 40..250usize, 1 => 900..3_000usize],
         sizes(),
         prop_oneof![Just(0), Just(10), Just(60)],
         prop_oneof![3 => Just(0), 1 => Just(5)],
