@@ -7,8 +7,6 @@
 //! like array indices before all others, so the order can be lost there. Names
 //! cannot, but a server need not write them in a way that survives a header.
 
-use std::collections::BTreeMap;
-
 use super::MultipartError;
 
 /// For each attachment of the stream, in its order, the index of its entry.
@@ -24,11 +22,10 @@ pub fn pair_attachments(
     if follows.len() != files.len() {
         return Err(MultipartError::AttachmentCount);
     }
-    let entries = unique_places(follows.iter().map(|&name| Some(name)));
-    let named = unique_places(files.iter().copied());
     let entry_of = |file: &Option<&str>| {
-        let name = (*file).filter(|name| named.contains_key(name))?;
-        entries.get(name).copied()
+        let name = (*file)?;
+        only_place(files.iter().copied(), name)?;
+        only_place(follows.iter().copied().map(Some), name)
     };
     let by_name: Vec<Option<usize>> = files.iter().map(entry_of).collect();
     if let Some(pairs) = by_name.iter().copied().collect() {
@@ -45,19 +42,12 @@ pub fn pair_attachments(
     Ok((0..files.len()).collect())
 }
 
-/// Where each name stands that is there exactly once.
-fn unique_places<'a>(names: impl Iterator<Item = Option<&'a str>>) -> BTreeMap<&'a str, usize> {
-    let mut places: BTreeMap<&str, Option<usize>> = BTreeMap::new();
-    for (place, name) in names.enumerate() {
-        if let Some(name) = name {
-            places
-                .entry(name)
-                .and_modify(|known| *known = None)
-                .or_insert(Some(place));
-        }
-    }
-    let once = |(name, place): (&'a str, Option<usize>)| Some((name, place?));
-    places.into_iter().filter_map(once).collect()
+/// Where a name stands that is there exactly once. Every name is looked for in
+/// the whole list: a document has few attachments, and sorting or hashing them
+/// would be a tenth of the engine's size.
+fn only_place<'a>(mut names: impl Iterator<Item = Option<&'a str>>, wanted: &str) -> Option<usize> {
+    let place = names.position(|name| name == Some(wanted))?;
+    (!names.any(|name| name == Some(wanted))).then_some(place)
 }
 
 /// Whether JS may list the key out of order. Engines differ in how large such
