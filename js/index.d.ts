@@ -46,9 +46,10 @@ export interface Options {
    */
   concurrency?: number | undefined;
   /**
-   * Most bytes of documents and attachments that are read ahead and not yet
-   * written, requests on their way included, from 65536 on. One document that is
-   * larger than this is fetched all the same, alone.
+   * Most bytes of documents and attachments that are read ahead and that PouchDB's
+   * replicator did not take yet, requests on their way included, from 65536 on. A
+   * batch has at most half of it. One document that is larger is fetched all the
+   * same, alone.
    * @default 33554432 (32 MiB)
    */
   maxBufferBytes?: number | undefined;
@@ -73,8 +74,11 @@ export type ReplicationOptions = Omit<Options, 'wasm'>;
 
 /** What the `progress` event carries: the state of one direction. */
 export interface Progress {
-  /** `writing` after each write to the target, `complete` once, at the end of a replication that succeeded. */
-  phase: 'writing' | 'complete';
+  /**
+   * `reading`: a batch of rows and its documents are there. `writing`: something was written to the
+   * target. `complete`: the end, unless it is an error.
+   */
+  phase: 'reading' | 'writing' | 'complete';
   /** Documents (leaves) written so far. */
   docs_written: number;
   /** Bytes of the answers read so far. JSON is counted as the length of its text in UTF-16 units. */
@@ -139,7 +143,7 @@ export interface Requests {
   docs?: number;
   /** `_bulk_get` with attachments. */
   attachments?: number;
-  /** `_bulk_docs`. */
+  /** `_bulk_docs`, and `PUT` of single documents with large attachments. */
   write?: number;
   /** What PouchDB's own adapter asks for: the server, the database, checkpoints, single documents and attachments. */
   other?: number;
@@ -198,7 +202,8 @@ export type ErrorCode =
   | 'fast_sync_bad_shape'
   | 'fast_sync_absent'
   | 'fast_sync_row'
-  | 'fast_sync_attachment';
+  | 'fast_sync_attachment'
+  | 'fast_sync_recreated';
 
 /**
  * The documents that `diffs` names, each with its history and its attachments,
