@@ -45,10 +45,11 @@ export function attach(doc) {
 }
 
 /**
- * An attachment that the server left out, because the target has a leaf with
- * it, stays a stub, with the target's digest: CouchDB's is of the bytes as
- * stored, which may be compressed. Where that leaf has no attachment of the name
- * (CouchDB says so of one with `revpos` 0), it is fetched, as is any other.
+ * An attachment that the server left out, because an ancestor that the target
+ * has holds it, stays a stub, with the target's digest: CouchDB's is of the bytes
+ * as stored, which may be compressed. Of one with `revpos` 0 CouchDB does not know
+ * where it came in, and leaves it out in any case; and a leaf of another branch is
+ * no ancestor. There only an equal digest tells; all else is fetched.
  * @param {any} doc
  * @param {[string, any][]} stubs
  * @param {import('./link.js').Link} link
@@ -60,12 +61,14 @@ async function complete(doc, stubs, link) {
     return;
   }
   const leaf = link.leaves.get(doc._id);
+  const { start, ids } = doc._revisions;
+  const inherits = ids.some((/** @type {string} */ id, /** @type {number} */ at) => `${start - at}-${id}` === leaf);
   const held = await link.target.get(doc._id, leaf ? { rev: leaf } : {}).then(
     (/** @type {any} */ found) => found._attachments ?? {}, () => ({}));
   for (const [name, attachment] of stubs) {
     const own = Object.hasOwn(held, name) ? held[name] : undefined;
-    // Without a leaf named, the server left them all out: the digest tells.
-    if (own && (leaf ? attachment.stub : own.digest === attachment.digest)) {
+    const known = attachment.stub && attachment.revpos > 0 && inherits;
+    if (own && (known || own.digest === attachment.digest)) {
       // Stock hands over the bytes, to which PouchDB gives the document's generation.
       const revpos = parseInt(doc._rev, 10);
       Object.assign(attachment, { stub: true, digest: own.digest, length: own.length, revpos });
