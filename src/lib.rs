@@ -11,7 +11,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod error;
 pub mod multipart;
-mod pace;
+pub mod pace;
 pub mod planner;
 pub mod request;
 pub mod stats;

@@ -12,7 +12,7 @@ const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// The window of requests in flight.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     window: f64,
     most: f64,
     hold_until: Option<u64>,
@@ -21,7 +21,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(most: u32) -> Self {
+    /// A window of so many requests at most.
+    pub fn new(most: u32) -> Self {
         let most = f64::from(most.max(1));
         Self {
             window: START.min(most),
@@ -33,7 +34,7 @@ impl Pace {
     }
 
     /// Requests that may leave now, with so many in flight.
-    pub(crate) fn room(&self, in_flight: usize, now: u64) -> usize {
+    pub fn room(&self, in_flight: usize, now: u64) -> usize {
         if self.hold_until.is_some_and(|until| now < until) {
             return 0;
         }
@@ -41,11 +42,12 @@ impl Pace {
     }
 
     /// When a hold ends, if there is one.
-    pub(crate) fn hold_until(&self, now: u64) -> Option<u64> {
+    pub fn hold_until(&self, now: u64) -> Option<u64> {
         self.hold_until.filter(|&until| now < until)
     }
 
-    pub(crate) fn succeeded(&mut self) {
+    /// A request was answered.
+    pub fn succeeded(&mut self) {
         self.overloads = 0;
         // Until there was trouble, each success is worth a request more.
         let step = if self.troubled {
@@ -57,7 +59,7 @@ impl Pace {
     }
 
     /// The server asked for less. Answers when the request may be repeated.
-    pub(crate) fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
+    pub fn overloaded(&mut self, retry_after: Option<u64>, now: u64) -> u64 {
         // Answers to requests that left together are one sign, not several.
         if self.hold_until.is_none_or(|until| now >= until) {
             self.stumbled();
@@ -72,7 +74,7 @@ impl Pace {
     }
 
     /// A request stalled or failed: go on more carefully, without a pause.
-    pub(crate) fn stumbled(&mut self) {
+    pub fn stumbled(&mut self) {
         self.troubled = true;
         self.window = (self.window / 2.0).max(1.0);
     }

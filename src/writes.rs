@@ -102,7 +102,7 @@ pub struct Writes {
 
 impl Writes {
     /// A write at the pace that the one before had come to.
-    pub(crate) fn new(docs: Vec<Outgoing>, pace: Pace, stall_ms: u64, now: u64) -> Self {
+    pub fn new(docs: Vec<Outgoing>, pace: Pace, stall_ms: u64, now: u64) -> Self {
         Self {
             parts: parts(&docs),
             docs,
@@ -118,7 +118,7 @@ impl Writes {
     }
 
     /// What the next write begins with.
-    pub(crate) fn pace(&self) -> &Pace {
+    pub fn pace(&self) -> &Pace {
         &self.pace
     }
 
