@@ -95,6 +95,8 @@ pub struct Writes {
     stall_ms: u64,
     /// When something was answered last.
     alive_at: u64,
+    /// When it was last asked for a request: what is due later has to be told.
+    polled_at: u64,
     refuses_multipart: bool,
     too_large: Vec<(usize, Failure)>,
     failure: Option<Failure>,
@@ -111,6 +113,7 @@ impl Writes {
             pace,
             stall_ms,
             alive_at: now,
+            polled_at: now,
             refuses_multipart: false,
             too_large: Vec::new(),
             failure: None,
@@ -129,6 +132,7 @@ impl Writes {
 
     /// The documents of the next request, if one may leave now.
     pub fn poll_request(&mut self, now: u64) -> Option<(RequestId, Range<usize>, Form)> {
+        self.polled_at = now;
         if self.failure.is_some() || self.pace.room(self.flights.len(), now) == 0 {
             return None;
         }
@@ -217,12 +221,12 @@ impl Writes {
     }
 
     /// When to look again, should nothing else happen before.
-    pub fn poll_timeout(&self, now: u64) -> Option<u64> {
+    pub fn poll_timeout(&self) -> Option<u64> {
         let deadlines = self.flights.iter().map(|flight| flight.deadline);
         let waits = self.parts.iter().map(|part| part.not_before);
         deadlines
-            .chain(waits.filter(|&at| at > now))
-            .chain(self.pace.hold_until(now))
+            .chain(waits.filter(|&at| at > self.polled_at))
+            .chain(self.pace.hold_until(self.polled_at))
             .min()
     }
 

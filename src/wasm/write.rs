@@ -222,7 +222,7 @@ fn format_body(texts: &Array) -> JsValue {
 }
 
 fn set_timer(writing: &Rc<RefCell<Writing>>) {
-    let due = writing.borrow().writes.poll_timeout(now());
+    let due = writing.borrow().writes.poll_timeout();
     let inner = &mut *writing.borrow_mut();
     if inner.timer.as_ref().map(|(_, at, _)| *at) == due {
         return;

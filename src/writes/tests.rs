@@ -39,7 +39,7 @@ fn run(
         } else if let Some(outcome) = writes.poll_outcome() {
             return (outcome, sent);
         } else {
-            now = writes.poll_timeout(now).expect("something to wait for");
+            now = writes.poll_timeout().expect("something to wait for");
         }
     }
 }
@@ -101,7 +101,7 @@ fn a_server_that_answers_nothing_is_not_asked_by_halves_for_ever() {
         if let Some(outcome) = writes.poll_outcome() {
             break outcome;
         }
-        now = writes.poll_timeout(now).expect("something to wait for");
+        now = writes.poll_timeout().expect("something to wait for");
         for id in writes.stalled(now) {
             writes.handle_failure(id, Failure::new(FailureKind::Stalled, "no answer"), now);
         }
@@ -165,4 +165,19 @@ fn a_large_upload_is_given_more_time() {
     writes.poll_request(0);
     assert!(writes.stalled(10_000).is_empty());
     assert_eq!(writes.stalled(1_000 + 300_000 / SLOWEST).len(), 1);
+}
+
+/// The clock goes on between the polling and the setting of the timer.
+#[test]
+fn a_time_that_comes_after_the_polling_is_told_though_it_has_passed() {
+    let mut writes = Writes::new(vec![small(100)], Pace::new(4), 60_000, 0);
+    let (id, ..) = writes.poll_request(0).expect("the write");
+    let failure = Failure {
+        retry_after: Some(50),
+        ..failed(429)
+    };
+    writes.handle_failure(id, failure, 0);
+    assert_eq!(writes.poll_request(49), None);
+    assert_eq!(writes.poll_timeout(), Some(50));
+    assert!(writes.poll_request(51).is_some());
 }
