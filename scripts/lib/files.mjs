@@ -10,7 +10,8 @@ import { dirname, join } from 'node:path';
  * @param {string | Uint8Array} content
  */
 export function put(path, content) {
-  const bytes = Buffer.from(content);
+  // PouchDB's types, where they are loaded too, quarrel with Node's over what a Buffer is.
+  const bytes = /** @type {any} */ (Buffer.from(content));
   if (existsSync(path) && readFileSync(path).equals(bytes)) return;
   mkdirSync(dirname(path), { recursive: true });
   const draft = `${path}.${process.pid}.tmp`;
@@ -41,6 +42,6 @@ export function filesOf(paths, ending = '') {
  */
 export function digest(files, words = []) {
   const hash = createHash('sha256');
-  for (const file of files) hash.update(`${file}\0`).update(readFileSync(file)).update('\0');
+  for (const file of files) hash.update(`${file}\0`).update(/** @type {any} */ (readFileSync(file))).update('\0');
   return hash.update(words.join('\0')).digest('hex');
 }

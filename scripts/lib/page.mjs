@@ -26,7 +26,7 @@ export async function buildPage() {
     build({ ...common, entryPoints: ['www/contestant.js'], format: 'iife' }),
   ]);
   const files = built.flatMap(({ outputFiles }) => outputFiles.map(({ path, contents }) => ({ path, contents })));
-  for (const path of asTheyAre) files.push({ path: join(pageFolder, basename(path)), contents: readFileSync(path) });
+  for (const path of asTheyAre) files.push({ path: join(pageFolder, basename(path)), contents: /** @type {any} */ (readFileSync(path)) });
   for (const { path, contents } of files) put(path, contents);
   const kept = new Set(files.map(({ path }) => path));
   for (const path of filesOf([pageFolder])) if (!kept.has(path)) rmSync(path, { force: true });
