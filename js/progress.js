@@ -12,7 +12,8 @@ export class Progress {
     this.returned = returned;
     this.began = performance.now();
     link.progress = (/** @type {string} */ phase) => this.emit(phase);
-    replication.then(() => this.emit('complete'), () => {});
+    // Stock drops every listener when it is complete: its own event is the last chance.
+    replication.once('complete', () => this.emit('complete'));
   }
 
   /** @param {string} phase */

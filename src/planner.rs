@@ -93,6 +93,8 @@ impl Planner {
     /// can be used from now on, or cannot. Until then, only the feed is asked for.
     pub fn handle_identity(&mut self, couch: bool) {
         self.couch = Some(couch);
+        // Stock never asks a server for attachments with their documents.
+        self.wants.fetch_attachments &= couch;
         if couch {
             self.feed.allow_intervals();
         }
