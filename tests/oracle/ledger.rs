@@ -47,6 +47,9 @@ pub(crate) struct Ledger {
     demanded: HashSet<(Rc<str>, Rc<str>)>,
     flying: HashMap<RequestId, Ask>,
     pub(crate) docs_failed: bool,
+    /// Documents that were taken, and revisions that were passed over.
+    pub(crate) taken: u64,
+    pub(crate) passed: u64,
     pub(crate) last_page_short: bool,
     asked_rows: u64,
 }

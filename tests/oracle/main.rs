@@ -13,6 +13,7 @@ mod rng;
 mod scenario;
 mod server;
 mod source;
+mod steps;
 mod target;
 mod world;
 
@@ -22,7 +23,7 @@ use scenario::scenarios;
 use world::World;
 
 /// Cases, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 150;
+const CASES: u32 = 250;
 
 fn config() -> ProptestConfig {
     let default = ProptestConfig::default();

@@ -27,6 +27,9 @@ pub(crate) struct Data {
     pub(crate) mutations: u64,
     /// Percent of documents with attachments.
     pub(crate) attachments: u64,
+    /// Percent of rows whose revisions the host knows to be at the target, and
+    /// keeps to itself.
+    pub(crate) withheld: u64,
 }
 
 /// How the server behaves.
@@ -101,9 +104,10 @@ fn data() -> impl Strategy<Value = Data> {
         prop_oneof![2 => Just(0), 1 => Just(30), 1 => Just(95)],
         prop_oneof![1 => Just(0), 2 => 1..40u64],
         prop_oneof![2 => Just(0), 1 => Just(20)],
+        prop_oneof![2 => Just(0), 1 => Just(50)],
     )
         .prop_map(
-            |(docs, sizes, conflicts, lost, held, mutations, attachments)| Data {
+            |(docs, sizes, conflicts, lost, held, mutations, attachments, withheld)| Data {
                 docs,
                 sizes,
                 conflicts,
@@ -111,6 +115,7 @@ fn data() -> impl Strategy<Value = Data> {
                 held,
                 mutations,
                 attachments,
+                withheld,
             },
         )
 }

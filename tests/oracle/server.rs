@@ -2,7 +2,6 @@
 //! back into the planner (as `src/wasm/answers.rs` does it).
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use pouchdb_fast_sync::error::Failure;
 use pouchdb_fast_sync::request::{
@@ -20,7 +19,8 @@ pub(crate) enum Arrival {
         last_seq: Seq,
         pending: u64,
     },
-    Diff(Vec<Vec<Rc<str>>>),
+    /// A flag for each revision of the rows asked about.
+    Diff(Vec<bool>),
     Docs {
         found: Vec<Found>,
         entries: Vec<Entry>,
@@ -121,14 +121,18 @@ impl World {
     }
 
     /// As the driver asks: an object with ids as keys.
-    fn diff(&self, rows: &[RowHandle]) -> Vec<Vec<Rc<str>>> {
+    fn diff(&self, rows: &[RowHandle]) -> Vec<bool> {
         let mut asked = HashMap::new();
         for &row in rows {
             let row = self.run.ledger.peek(row);
             asked.insert(row.id.clone(), row.revs.clone());
         }
-        let ids = rows.iter().map(|&row| &self.run.ledger.peek(row).id);
-        ids.map(|id| self.target.missing(id, &asked[id])).collect()
+        let flags = rows.iter().flat_map(|&row| {
+            let row = self.run.ledger.peek(row);
+            let missing = self.target.missing(&row.id, &asked[&row.id]);
+            row.revs.iter().map(move |rev| missing.contains(rev))
+        });
+        flags.collect()
     }
 
     fn found(&mut self, entry: &Entry, params: Params, fate: &Fate) -> Found {
@@ -173,7 +177,7 @@ impl World {
         let now = self.now;
         match arrival {
             Arrival::Failure(failure) => self.run.planner.handle_failure(id, failure, now),
-            Arrival::Diff(missing) => self.run.planner.handle_diff(id, missing, now),
+            Arrival::Diff(flags) => self.run.planner.handle_diff_flags(id, &flags, now),
             Arrival::Page {
                 rows,
                 last_seq,
@@ -205,19 +209,28 @@ impl World {
         pending: u64,
         wanted: bool,
     ) -> FeedPage {
+        let withheld = self.scenario.data.withheld;
         let ledger = &mut self.run.ledger;
         if wanted {
             ledger.page_of(rows.len());
         }
-        let rows = rows.into_iter().map(|(info, seq)| FeedRow {
-            id: info.id.clone(),
-            revs: info.revs.clone(),
-            seq,
-            handle: if wanted {
-                ledger.feed_row(info)
-            } else {
-                ledger.row(info)
-            },
+        let rows = rows.into_iter().map(|(info, seq)| {
+            let known = self.target.missing(&info.id, &info.revs).is_empty();
+            let withheld = known && self.rng.percent(withheld);
+            FeedRow {
+                id: info.id.clone(),
+                revs: if withheld {
+                    Vec::new()
+                } else {
+                    info.revs.clone()
+                },
+                seq,
+                handle: if wanted {
+                    ledger.feed_row(info)
+                } else {
+                    ledger.row(info)
+                },
+            }
         });
         FeedPage {
             rows: rows.collect(),

@@ -198,7 +198,10 @@ impl World {
         let end = self.run.replicator.end.clone().expect("the feed's end");
         self.check_upto(self.source.position(&end));
         self.run.ledger.close(&self.scenario.client.config);
-        assert_eq!(self.run.planner.buffered(), 0);
+        let (planner, ledger) = (&self.run.planner, &self.run.ledger);
+        assert_eq!(planner.stats().docs, ledger.taken);
+        assert_eq!(planner.stats().gone, ledger.passed);
+        assert_eq!(planner.buffered(), 0);
         assert_eq!(self.run.planner.poll_request(self.now), None);
     }
 }

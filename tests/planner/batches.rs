@@ -4,7 +4,8 @@ use pouchdb_fast_sync::config::Config;
 use pouchdb_fast_sync::planner::{Taken, TakenRows};
 use pouchdb_fast_sync::request::Answer;
 
-use crate::support::{Desk, ONE, config, seqs};
+use crate::support::Desk;
+use crate::words::{ONE, config, seqs};
 
 #[test]
 fn a_batch_size_that_the_caller_named_is_kept() {

@@ -1,6 +1,7 @@
 //! Revisions that no row brought: the replicator asks for them itself.
 
-use crate::support::{Desk, config, status};
+use crate::support::Desk;
+use crate::words::{config, status};
 use pouchdb_fast_sync::planner::Taken;
 
 #[test]

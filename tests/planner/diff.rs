@@ -3,7 +3,8 @@
 use pouchdb_fast_sync::config::Config;
 use pouchdb_fast_sync::planner::Planner;
 
-use crate::support::{Desk, ONE, config, reset, revs, status};
+use crate::support::Desk;
+use crate::words::{ONE, config, reset, revs, status};
 
 fn filled() -> Config {
     Config {

@@ -4,7 +4,8 @@ use pouchdb_fast_sync::config::Config;
 use pouchdb_fast_sync::error::FailureKind;
 use pouchdb_fast_sync::planner::{Planner, TakenRows};
 
-use crate::support::{Desk, ONE, config, reset, retry_after, seqs, status};
+use crate::support::Desk;
+use crate::words::{ONE, config, reset, retry_after, seqs, status};
 
 #[test]
 fn the_feed_is_asked_for_before_the_server_said_who_it_is() {

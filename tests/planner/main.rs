@@ -11,3 +11,4 @@ mod pace;
 mod retries;
 mod second_ask;
 mod support;
+mod words;

@@ -3,7 +3,8 @@
 use pouchdb_fast_sync::config::Config;
 use pouchdb_fast_sync::request::Answer;
 
-use crate::support::{Asked, Desk, config, reset, status};
+use crate::support::Desk;
+use crate::words::{Asked, config, reset, status};
 
 /// Room for so many documents of 10,000 bytes.
 fn room_for(docs: u64) -> Config {

@@ -2,7 +2,8 @@
 
 use pouchdb_fast_sync::config::Config;
 
-use crate::support::{Asked, Desk, config, reset, retry_after, status};
+use crate::support::Desk;
+use crate::words::{Asked, config, reset, retry_after, status};
 
 /// Ten documents a request: there is always one more to be asked for.
 fn desk(most: u32) -> Desk {

@@ -5,7 +5,8 @@ use pouchdb_fast_sync::error::{Failure, FailureKind};
 use pouchdb_fast_sync::planner::Taken;
 use pouchdb_fast_sync::request::Answer;
 
-use crate::support::{Asked, Desk, absent, config, reset, status};
+use crate::support::Desk;
+use crate::words::{Asked, absent, config, reset, status};
 
 /// One request at a time, for so many rows that fit into one.
 fn desk(rows: usize) -> Desk {

@@ -3,7 +3,8 @@
 use pouchdb_fast_sync::planner::Planner;
 use pouchdb_fast_sync::request::Answer;
 
-use crate::support::{Asked, Desk, ONE, absent, config};
+use crate::support::Desk;
+use crate::words::{Asked, ONE, absent, config};
 
 fn missing(desk: &mut Desk, asked: &Asked, ids: &[&str]) {
     desk.answer_with(asked, 100, |desk, entry| {

@@ -1,21 +1,16 @@
-//! A planner, and a hand that feeds it: short forms for what the driver does.
+//! A planner, and a hand that feeds it: what the driver does, step by step.
 
 use std::cell::Cell;
-use std::rc::Rc;
 
 use pouchdb_fast_sync::config::Config;
-use pouchdb_fast_sync::error::{Failure, FailureKind};
+use pouchdb_fast_sync::error::Failure;
 use pouchdb_fast_sync::planner::{Planner, Taken, TakenRows};
 use pouchdb_fast_sync::request::{
-    Answer, Ask, Batch, DocHandle, Entry, Event, FeedPage, FeedRow, GotDoc, Params, Request,
-    RequestId, RowHandle,
+    Answer, Ask, Batch, DocHandle, Entry, Event, FeedPage, FeedRow, GotDoc, Request, RequestId,
+    RowHandle,
 };
 
-/// A row: id, revisions, seq.
-pub(crate) type Row<'a> = (&'a str, &'a [&'a str], Option<u64>);
-
-/// Rows `d0`, `d1`, … of generation 1, each with its own seq, from `from` on.
-pub(crate) const ONE: &[&str] = &["1-a"];
+use crate::words::{Asked, ONE, Row};
 
 pub(crate) struct Desk {
     pub(crate) planner: Planner,
@@ -26,17 +21,6 @@ pub(crate) struct Desk {
     pub(crate) aborted: Vec<RequestId>,
     under_way: Vec<Request>,
     handles: Cell<u32>,
-}
-
-/// An empty target, and a batch of ten rows that the caller asked for.
-pub(crate) fn config() -> Config {
-    Config {
-        batch_size: 10,
-        batch_fixed: true,
-        target_empty: true,
-        max_concurrency: 4,
-        ..Config::default()
-    }
 }
 
 impl Desk {
@@ -281,56 +265,5 @@ impl Desk {
             rev: rev.into(),
         });
         row
-    }
-}
-
-/// A request for documents.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) id: RequestId,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) params: Params,
-}
-
-impl Asked {
-    pub(crate) fn ids(&self) -> Vec<&str> {
-        self.entries.iter().map(|entry| &*entry.id).collect()
-    }
-
-    pub(crate) fn has(&self, id: &str) -> bool {
-        self.ids().contains(&id)
-    }
-}
-
-pub(crate) fn seqs(batch: &Batch) -> Vec<&str> {
-    batch.rows.iter().map(|(_, seq)| &**seq).collect()
-}
-
-pub(crate) fn revs(revs: &[&str]) -> Vec<Rc<str>> {
-    revs.iter().map(|rev| (*rev).into()).collect()
-}
-
-pub(crate) fn reset() -> Failure {
-    Failure::new(FailureKind::Network, "reset")
-}
-
-pub(crate) fn status(status: u16) -> Failure {
-    Failure {
-        status,
-        ..Failure::new(FailureKind::Status, "no")
-    }
-}
-
-pub(crate) fn retry_after(ms: u64) -> Failure {
-    Failure {
-        retry_after: Some(ms),
-        ..status(429)
-    }
-}
-
-pub(crate) fn absent() -> Failure {
-    Failure {
-        status: 404,
-        ..Failure::new(FailureKind::Absent, "no such endpoint")
     }
 }
