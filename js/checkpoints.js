@@ -6,24 +6,18 @@ import { Checkpoint } from '../pkg/engine.js';
 export class Checkpoints {
   /**
    * @param {import('./remote.js').Remote} remote
-   * @param {(id: string) => boolean} mayLag more rows are to come for that replication
-   * @param {(id: string) => boolean} nearEnd but nothing more has to be fetched
-   * @param {(id: string, seq: any) => boolean} putFollows the replicator, which finds that seq there, writes another
-   * @param {(id: string) => Promise<void>} confirm what the replication took for true
+   * @param {(id: string) => import('./link.js').Link | null} owner which replication a checkpoint is of
    */
-  constructor(remote, mayLag, nearEnd, putFollows, confirm) {
-    this.confirm = confirm;
-    this.putFollows = putFollows;
+  constructor(remote, owner) {
     this.remote = remote;
-    this.mayLag = mayLag;
-    this.nearEnd = nearEnd;
+    this.owner = owner;
     /** @type {Map<string, Behind>} */
     this.documents = new Map();
   }
 
   /** @param {string} id */
   of(id) {
-    const behind = this.documents.get(id) ?? new Behind(this.remote, id, () => this.confirm(id));
+    const behind = this.documents.get(id) ?? new Behind(this.remote, id, this.owner(id));
     this.documents.set(id, behind);
     return behind;
   }
@@ -40,16 +34,19 @@ export class Checkpoints {
   async get(id) {
     const behind = this.of(id);
     const { newest } = behind;
-    const followed = newest && this.putFollows(id, newest.last_seq);
-    if (!followed && !this.mayLag(id)) await behind.settled();
+    const owner = this.owner(id);
+    // The replicator, which finds that seq there, writes another.
+    const followed = newest && owner?.putFollows(newest.last_seq);
+    if (!followed && !owner?.mayLag()) await behind.settled();
     return behind.get();
   }
 
   /** @param {any} doc */
   async put(doc) {
     const behind = this.of(doc._id);
-    const answer = behind.put(doc, this.nearEnd(doc._id));
-    if (!this.mayLag(doc._id)) await behind.settled();
+    const owner = this.owner(doc._id);
+    const answer = behind.put(doc, owner?.nearEnd() ?? false);
+    if (!owner?.mayLag()) await behind.settled();
     return answer;
   }
 
@@ -67,11 +64,11 @@ export class Checkpoints {
 
 /** One document. */
 class Behind {
-  /** @param {import('./remote.js').Remote} remote @param {string} id @param {() => Promise<void>} confirm */
-  constructor(remote, id, confirm) {
+  /** @param {import('./remote.js').Remote} remote @param {string} id @param {import('./link.js').Link | null} owner */
+  constructor(remote, id, owner) {
     this.remote = remote;
     this.id = id;
-    this.confirm = confirm;
+    this.owner = owner;
     this.checkpoint = new Checkpoint();
     /** What stock wrote last, if anything. @type {any} */
     this.newest = undefined;
@@ -84,6 +81,7 @@ class Behind {
     /** @type {Promise<void> | undefined} */
     this.writing = undefined;
     this.wake = () => {};
+    this.waiters = 0;
   }
 
   /** As the server has it, asked for once. */
@@ -126,13 +124,14 @@ class Behind {
   async writeNewest() {
     const { _rev, ...doc } = this.newest;
     try {
-      await this.confirm();
+      await this.owner?.knows?.confirm();
       const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
       this.rev = written.rev;
       this.checkpoint.written();
     } catch (error) {
       this.checkpoint.failed();
-      this.error = error;
+      // Where nobody waits for it, stock may not ask for long.
+      this.error = this.waiters === 0 && this.owner?.fail(error) ? undefined : error;
       // Another tab may have written: read it again before the next try.
       this.rev = this.newest = this.reading = undefined;
     }
@@ -158,7 +157,9 @@ class Behind {
   /** Everything is written, or the failure is told. */
   async settled() {
     this.flush();
+    this.waiters += 1;
     await this.writing;
+    this.waiters -= 1;
     this.raise();
   }
 

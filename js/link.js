@@ -50,6 +50,8 @@ export class Link {
     this.waiting = 0;
     /** Stock follows the feed by itself. */
     this.live = false;
+    /** Ends the feed that stock follows. @type {((error: any) => void) | null} */
+    this.unfollow = null;
     this.targetEmpty = false;
     this.handed = 0;
     this.done = 0;
@@ -172,7 +174,12 @@ export class Link {
     if (!serves) {
       this.more = false;
       this.live = Boolean(opts.continuous);
-      return this.source._changes(opts);
+      const feed = this.source._changes(opts);
+      this.unfollow = !this.live ? null : (error) => {
+        feed.cancel();
+        opts.complete(error);
+      };
+      return feed;
     }
     const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
     this.serve(opts, state).catch((error) => opts.complete(error));
@@ -236,6 +243,17 @@ export class Link {
   /** Another checkpoint follows this one. */
   mayLag() {
     return this.more || this.waiting > 0 || this.echoes;
+  }
+
+  /**
+   * A checkpoint could not be written: stock is told by the feed that it follows.
+   * @param {any} error
+   */
+  fail(error) {
+    const { unfollow } = this;
+    this.unfollow = null;
+    unfollow?.(error);
+    return Boolean(unfollow);
   }
 
   /** Nothing has to be fetched any more. */

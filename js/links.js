@@ -58,11 +58,8 @@ class Links {
     this.remotes = remotes;
     /** Which link a checkpoint belongs to, by its id. @type {Map<string, Link | null>} */
     this.owners = new Map();
-    const mayLag = (/** @type {string} */ id) => this.owners.get(id)?.mayLag() ?? false;
-    const nearEnd = (/** @type {string} */ id) => this.owners.get(id)?.nearEnd() ?? false;
-    const putFollows = (/** @type {string} */ id, /** @type {any} */ seq) => this.owners.get(id)?.putFollows(seq) ?? false;
-    const confirm = async (/** @type {string} */ id) => this.owners.get(id)?.knows?.confirm();
-    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, mayLag, nearEnd, putFollows, confirm));
+    const owner = (/** @type {string} */ id) => this.owners.get(id) ?? null;
+    this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, owner));
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 
