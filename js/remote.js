@@ -41,7 +41,7 @@ export class Remote {
     this.headers = [...first.headers].filter(([name]) => !/^(accept|content-type)$/i.test(name));
     const Headers = first.headers.constructor;
     this.getting = () => new Headers([['accept', 'application/json'], ...this.headers]);
-    const welcome = this.transport.ahead(this.base.replace(/[^/]+\/$/, ''), this.getting());
+    const welcome = this.transport.ahead(this.base.replace(/[^/]+\/$/, ''), this.getting(), true);
     this.welcome = welcome.then((answer) => answer.json()).catch(() => null);
     return true;
   }
@@ -111,7 +111,7 @@ export class Remote {
    * @param {string} path below the database
    */
   ahead(path) {
-    this.transport.ahead(this.base + path, this.getting());
+    this.transport.ahead(this.base + path, this.getting(), false);
   }
 
   /**

@@ -77,23 +77,29 @@ export class Transport {
    * Sends a GET that is going to be asked for.
    * @param {string} url
    * @param {any} headers
+   * @param {boolean} counted who takes it counts it otherwise
    */
-  ahead(url, headers) {
-    const answer = this.send(url, { headers, credentials: 'include' }).then(repeatable);
+  ahead(url, headers, counted) {
+    const answer = this.send(url, { headers, credentials: 'include' }, counted).then(repeatable);
     answer.catch(() => {});
     this.early.set(url, answer);
     return answer;
   }
 
-  /** @type {Fetch} */
-  async send(url, init) {
+  /**
+   * @param {string} url
+   * @param {any} init
+   * @param {boolean} [counted]
+   * @returns {Promise<any>}
+   */
+  async send(url, init, counted = true) {
     const answer = await this.underlying(url, init);
     if (!this.through && this.node && (answer.status === 401 || answer.status === 403)) {
       // In Node, cookies live in PouchDB's own jar.
       this.through = true;
-      return this.send(url, init);
+      return this.send(url, init, counted);
     }
-    this.count('other', Number(answer.headers?.get?.('content-length')) || 0);
+    if (counted) this.count('other', Number(answer.headers?.get?.('content-length')) || 0);
     return answer;
   }
 
