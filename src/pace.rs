@@ -8,7 +8,7 @@ const START: f64 = 2.0;
 const OVERLOAD_WAIT_MS: u64 = 500;
 /// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
 /// own back-off is the better place to wait.
-const LONGEST_WAIT_MS: u64 = 60_000;
+pub(crate) const LONGEST_WAIT_MS: u64 = 60_000;
 
 /// The window of requests in flight.
 #[derive(Clone, Debug)]

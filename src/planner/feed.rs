@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use crate::error::{Failure, FailureKind};
+use crate::pace::LONGEST_WAIT_MS;
 use crate::request::{Ask, FeedPage, FeedRow, Seq};
 
 /// Rows of the pages after the first. Each costs a round trip (in a browser two,
@@ -149,8 +150,10 @@ impl Feed {
     pub(super) fn failed(&mut self, failure: Failure, now: u64) {
         self.tries += 1;
         let broke_off = matches!(failure.kind, FailureKind::Network | FailureKind::Stalled);
-        let again =
-            !failure.is_final() && (broke_off || failure.is_overload()) && self.tries < MOST_TRIES;
+        let soon = failure.retry_after.unwrap_or(0) <= LONGEST_WAIT_MS;
+        let again = !failure.is_final()
+            && (broke_off || failure.is_overload() && soon)
+            && self.tries < MOST_TRIES;
         self.state = if again {
             // The first repeat is at once: an idle connection that the server
             // closed shows as a failed request.
