@@ -184,11 +184,11 @@ fn config() -> impl Strategy<Value = Config> {
         prop::bool::weighted(0.25),
         1..7u32,
         prop_oneof![
-            Just(1_000),
-            Just(30_000),
-            Just(400_000),
-            Just(9_000_000),
-            Just(32 << 20)
+            1 => Just(1_000),
+            2 => Just(30_000),
+            2 => Just(400_000),
+            3 => Just(9_000_000),
+            3 => Just(32 << 20),
         ],
         prop_oneof![Just(1), Just(20), Just(300), Just(10_000)],
         prop_oneof![Just(900u64), Just(10_000), Just(60_000)],

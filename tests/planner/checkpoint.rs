@@ -3,6 +3,21 @@
 use pouchdb_fast_sync::checkpoint::Checkpoint;
 use proptest::prelude::*;
 
+use crate::support::Desk;
+use crate::words::config;
+
+/// What the host is told when the replicator writes: the last one may be near.
+#[test]
+fn everything_is_here_when_the_feed_is_over_and_no_document_is_under_way() {
+    let mut desk = Desk::new(config());
+    assert!(!desk.planner.has_everything());
+    desk.feed_rows(2);
+    let asked = desk.ask_one();
+    assert!(!desk.planner.has_everything(), "documents are under way");
+    desk.answer(&asked, 100);
+    assert!(desk.planner.has_everything());
+}
+
 /// What happens to a checkpoint.
 #[derive(Clone, Copy, Debug)]
 enum Step {

@@ -213,6 +213,20 @@ fn a_server_that_names_a_time_is_asked_for_the_page_then() {
 }
 
 #[test]
+fn a_server_that_names_a_time_far_off_ends_the_feed() {
+    let mut desk = Desk::new(config());
+    let (first, ..) = desk.ask_feed().expect("a page");
+    desk.planner
+        .handle_failure(first, retry_after(3_600_000), 0);
+    assert!(desk.ask_feed().is_none());
+    let failed = desk.planner.take_rows(10);
+    assert!(
+        matches!(failed, TakenRows::Failed(_)),
+        "PouchDB's own back-off waits better"
+    );
+}
+
+#[test]
 fn a_page_that_is_refused_ends_the_feed_after_what_came_before() {
     let mut desk = Desk::new(config());
     desk.feed_rows(3);
