@@ -7,6 +7,7 @@ mod checkpoint;
 mod driver;
 mod host;
 mod http;
+mod pending;
 mod settings;
 mod write;
 

@@ -1,198 +1,86 @@
 //! Carries out one request of the planner: over HTTP, or on a database of this
 //! process, and hands the answer in. The host reads the JSON; here arrive flat
 //! lists, text divided by NUL.
+//!
+//! What is asked and what becomes of the answer is told without waiting, and
+//! there is one place for each thing that is waited for: every other one would
+//! add the whole state of a request to the engine's size.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::rc::Rc;
 
-use gloo_net::http::QueryParams;
 use js_sys::{Array, Float64Array, Function, Int32Array, JSON, Object, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::AbortSignal;
 
 use super::driver::{Driver, pump};
-use super::host::{Host, get, now, set, words};
+use super::host::{Host, join, now, number_of, set, words};
 use super::http::{Call, Json, Remote};
 use crate::error::{Failure, FailureKind};
+use crate::planner::Planner;
 use crate::request::{
-    Answer, Ask, DocHandle, Entry, FeedPage, FeedRow, GotDoc, Params, Request, RequestId, RowHandle,
+    Answer, Ask, DocHandle, FeedPage, FeedRow, GotDoc, Params, Request, RequestId, RowHandle,
 };
 
 /// Carries it out, and goes on.
 pub(super) async fn carry_out(driver: Rc<RefCell<Driver>>, request: Request, signal: AbortSignal) {
     let Request { id, ask } = request;
+    let host = driver.borrow().host();
+    let entries = entries(&host, &ask);
     let asking = Asking {
-        host: driver.borrow().host(),
-        driver: driver.clone(),
+        host,
+        driver,
         id,
+        ask,
+        entries,
         signal,
     };
-    let result = match ask {
-        Ask::Feed {
-            since,
-            limit,
-            seq_interval,
-        } => asking.feed(&since, limit, seq_interval).await,
-        Ask::Diff { rows } => asking.diff(rows).await,
-        Ask::Docs { entries, params } => asking.docs(entries, params).await,
-    };
+    let answer = asking.answer().await;
+    let Asking { driver, .. } = &asking;
     if driver.borrow().closed {
         return;
     }
-    if let Err(failure) = result {
-        driver
-            .borrow_mut()
-            .planner
-            .handle_failure(id, failure, now());
+    let result = answer.and_then(|answer| asking.hand_in(&answer));
+    {
+        let inner = &mut *driver.borrow_mut();
+        if let Err(failure) = result {
+            inner.planner.handle_failure(id, failure, now());
+        }
+        inner.aborts.remove(id);
     }
-    driver.borrow_mut().aborts.remove(&id);
-    pump(&driver);
+    pump(driver);
+}
+
+/// The documents of `ask`, as `_bulk_get` names them.
+fn entries(host: &Host, ask: &Ask) -> Array {
+    let Ask::Docs { entries, .. } = ask else {
+        return Array::new();
+    };
+    let rows = entries.iter().map(|entry| entry.row.0).collect();
+    let revs = join(&mut entries.iter().map(|entry| &*entry.rev));
+    host.entries(rows, &revs)
 }
 
 struct Asking {
     host: Host,
     driver: Rc<RefCell<Driver>>,
     id: RequestId,
+    ask: Ask,
+    entries: Array,
     signal: AbortSignal,
 }
 
 impl Asking {
-    async fn feed(&self, since: &str, limit: u32, interval: Option<u32>) -> Result<(), Failure> {
-        let (source, body) = {
-            let driver = self.driver.borrow();
-            (driver.ends.source.clone(), driver.ends.feed_body.clone())
-        };
-        let answer = match source {
-            None => self.local(self.host.feed(since, limit)).await?,
-            Some(source) => {
-                let path = self.host.feed_path(since, limit, interval.unwrap_or(0));
-                let body = body.map(JsValue::from);
-                self.remote(&source, &path, body, "feed").await?
-            }
-        };
-        self.hand_in(|driver| {
-            let flat = self.host.page(&answer.value).map_err(bad)?;
-            driver.planner.handle_feed_page(self.id, page(&flat), now());
-            Ok(())
-        })
-    }
-
-    async fn diff(&self, rows: Vec<RowHandle>) -> Result<(), Failure> {
-        let rows: Vec<u32> = rows.iter().map(|row| row.0).collect();
-        let revs = self.host.revs(rows.clone());
-        let target = self.driver.borrow().ends.target.clone();
-        let answer = match target {
-            None => self.local(self.host.ask_diff(&revs)).await?,
-            Some(target) => {
-                self.remote(&target, "_revs_diff", text(&revs), "diff")
-                    .await?
-            }
-        };
-        self.hand_in(|driver| {
-            let digits = self.host.diff(&answer.value, rows).map_err(bad)?;
-            let missing: Vec<bool> = digits.bytes().map(|digit| digit == b'1').collect();
-            driver.planner.handle_diff_flags(self.id, &missing, now());
-            Ok(())
-        })
-    }
-
-    async fn docs(&self, entries: Vec<Entry>, mut params: Params) -> Result<(), Failure> {
-        let rows = entries.iter().map(|entry| entry.row.0).collect();
-        let revs: Vec<&str> = entries.iter().map(|entry| &*entry.rev).collect();
-        let list = self.host.entries(rows, &revs.join("\0"));
-        let source = self.driver.borrow().ends.source.clone();
-        let answer = match source {
-            None => {
-                // A database of this process is asked as stock does.
-                (params.latest, params.revs) = (true, true);
-                self.local(self.host.docs(&list)).await?
-            }
-            Some(_) if params.single => {
-                (params.latest, params.revs) = (true, true);
-                self.local(self.host.single(&list)).await?
-            }
-            Some(source) => {
-                if params.attachments {
-                    self.name_ancestors(&list).await?;
-                }
-                let body = Object::new();
-                set(&body, "docs", &list);
-                let what = if params.attachments {
-                    "attachments"
-                } else {
-                    "docs"
-                };
-                self.remote(&source, &bulk_get(params), text(&body), what)
-                    .await?
-            }
-        };
-        self.hand_in(|driver| {
-            let Params {
-                latest,
-                revs,
-                attachments,
-                ..
-            } = params;
-            let flat = self
-                .host
-                .results(&answer.value, &list, latest, revs, attachments)
-                .map_err(bad)?;
-            driver
-                .planner
-                .handle_docs(self.id, answers(&flat), answer.bytes, now());
-            Ok(())
-        })
-    }
-
-    fn hand_in(
-        &self,
-        read: impl FnOnce(&mut Driver) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let driver = &mut *self.driver.borrow_mut();
-        if driver.closed { Ok(()) } else { read(driver) }
-    }
-
-    /// Attachments that a leaf of the target has already are left out.
-    async fn name_ancestors(&self, list: &Array) -> Result<(), Failure> {
-        let leaves = self.local(self.host.ancestors(list)).await?;
-        for (item, leaf) in list.iter().zip(Array::from(&leaves.value).iter()) {
-            if leaf.is_string() {
-                set(&item, "atts_since", &Array::of1(&leaf));
-            }
+    async fn answer(&self) -> Result<Json, Failure> {
+        let remote = self.remote();
+        if remote.is_some() && self.what() == "attachments" {
+            let leaves = local(self.host.ancestors(&self.entries)).await?;
+            self.name_ancestors(&Array::from(&leaves.value));
         }
-        Ok(())
-    }
-
-    /// A database of this process. What it throws is told again when the
-    /// replicator asks it itself.
-    async fn local(&self, promise: Result<Promise, JsValue>) -> Result<Json, Failure> {
-        let thrown = |thrown: JsValue| {
-            let status = get(&thrown, "status").as_f64().unwrap_or(0.0) as u16;
-            let kind = if status == 0 {
-                FailureKind::Network
-            } else {
-                FailureKind::Status
-            };
-            Failure {
-                status,
-                ..Failure::new(kind, words(&thrown))
-            }
+        let Some(remote) = remote else {
+            return local(self.ask_here()).await;
         };
-        let value = JsFuture::from(promise.map_err(thrown)?)
-            .await
-            .map_err(thrown)?;
-        let bytes = get(&value, "bytes").as_f64().unwrap_or(0.0) as u64;
-        Ok(Json { value, bytes })
-    }
-
-    async fn remote(
-        &self,
-        remote: &Remote,
-        path: &str,
-        body: Option<JsValue>,
-        what: &str,
-    ) -> Result<Json, Failure> {
         let (driver, id) = (self.driver.clone(), self.id);
         let tick = Closure::<dyn FnMut()>::new(move || {
             // The planner may be the one that is reading this very answer.
@@ -201,8 +89,10 @@ impl Asking {
             }
         });
         let tick: &Function = tick.as_ref().unchecked_ref();
+        let (path, body) = self.question();
+        let what = self.what();
         let call = Call {
-            path,
+            path: &path,
             body,
             upload: None,
             signal: &self.signal,
@@ -212,24 +102,143 @@ impl Asking {
         };
         remote.json(&self.host, call).await
     }
+
+    /// Where it is asked; `None` where the host asks.
+    fn remote(&self) -> Option<Rc<Remote>> {
+        let ends = &self.driver.borrow().ends;
+        match &self.ask {
+            Ask::Diff { .. } => ends.target.clone(),
+            Ask::Docs { params, .. } if params.single => None,
+            Ask::Feed { .. } | Ask::Docs { .. } => ends.source.clone(),
+        }
+    }
+
+    fn what(&self) -> &'static str {
+        match &self.ask {
+            Ask::Feed { .. } => "feed",
+            Ask::Diff { .. } => "diff",
+            Ask::Docs { params, .. } if params.attachments => "attachments",
+            Ask::Docs { .. } => "docs",
+        }
+    }
+
+    fn ask_here(&self) -> Result<Promise, JsValue> {
+        match &self.ask {
+            Ask::Feed { since, limit, .. } => self.host.feed(since, *limit),
+            Ask::Diff { rows } => self.host.ask_diff(&self.host.revs(numbers(rows))),
+            Ask::Docs { params, .. } if params.single => self.host.single(&self.entries),
+            Ask::Docs { .. } => self.host.docs(&self.entries),
+        }
+    }
+
+    /// The path, and the body, where there is one.
+    fn question(&self) -> (String, Option<JsValue>) {
+        match &self.ask {
+            Ask::Feed {
+                since,
+                limit,
+                seq_interval,
+            } => {
+                let interval = seq_interval.unwrap_or(0);
+                let path = self.host.feed_path(since, *limit, interval);
+                let body = self.driver.borrow().ends.feed_body.clone();
+                (path, body.map(JsValue::from))
+            }
+            Ask::Diff { rows } => ("_revs_diff".into(), text(&self.host.revs(numbers(rows)))),
+            Ask::Docs { params, .. } => {
+                let body = Object::new();
+                set(&body, "docs", &self.entries);
+                (bulk_get(*params), text(&body))
+            }
+        }
+    }
+
+    fn hand_in(&self, answer: &Json) -> Result<(), Failure> {
+        let value = &answer.value;
+        match &self.ask {
+            Ask::Feed { .. } => {
+                let page = page(&self.host.page(value).map_err(bad)?);
+                self.planner().handle_feed_page(self.id, page, now());
+            }
+            Ask::Diff { rows } => {
+                let digits = self.host.diff(value, numbers(rows)).map_err(bad)?;
+                let missing: Vec<bool> = digits.bytes().map(|digit| digit == b'1').collect();
+                self.planner().handle_diff_flags(self.id, &missing, now());
+            }
+            Ask::Docs { params, .. } => {
+                // What the host asks for itself, it asks as stock does.
+                let (whole, stream) = (self.remote().is_none(), params.attachments);
+                let (latest, revs) = (params.latest || whole, params.revs || whole);
+                let flat = self
+                    .host
+                    .results(value, &self.entries, latest, revs, stream)
+                    .map_err(bad)?;
+                self.planner()
+                    .handle_docs(self.id, answers(&flat), answer.bytes, now());
+            }
+        }
+        Ok(())
+    }
+
+    fn planner(&self) -> RefMut<'_, Planner> {
+        RefMut::map(self.driver.borrow_mut(), |driver| &mut driver.planner)
+    }
+
+    /// Attachments that a leaf of the target has already are left out.
+    fn name_ancestors(&self, leaves: &Array) {
+        for at in 0..self.entries.length() {
+            let leaf = leaves.get(at);
+            if leaf.is_string() {
+                set(&self.entries.get(at), "atts_since", &Array::of1(&leaf));
+            }
+        }
+    }
+}
+
+/// A database of this process. What it throws is told again when the replicator
+/// asks it itself.
+async fn local(promise: Result<Promise, JsValue>) -> Result<Json, Failure> {
+    let answer = match promise {
+        Ok(promise) => JsFuture::from(promise).await,
+        Err(thrown) => Err(thrown),
+    };
+    let value = answer.map_err(|thrown| {
+        let status = number_of(&thrown, "status") as u16;
+        let kind = if status == 0 {
+            FailureKind::Network
+        } else {
+            FailureKind::Status
+        };
+        Failure {
+            status,
+            ..Failure::new(kind, words(&thrown))
+        }
+    })?;
+    let bytes = number_of(&value, "bytes") as u64;
+    Ok(Json { value, bytes })
+}
+
+fn numbers(rows: &[RowHandle]) -> Vec<u32> {
+    rows.iter().map(|row| row.0).collect()
 }
 
 fn bulk_get(params: Params) -> String {
-    let query = QueryParams::new();
+    let mut path = String::from("_bulk_get");
     let named = [
-        ("revs", params.revs),
-        ("latest", params.latest),
-        ("attachments", params.attachments),
+        (params.revs, "revs=true"),
+        (params.latest, "latest=true"),
+        (params.attachments, "attachments=true"),
+        (params.one_replica, "r=1"),
     ];
-    for (name, _) in named.into_iter().filter(|(_, on)| *on) {
-        query.append(name, "true");
+    let mut mark = '?';
+    for (on, parameter) in named {
+        if on {
+            path.push(mark);
+            path.push_str(parameter);
+            mark = '&';
+        }
     }
-    if params.one_replica {
-        query.append("r", "1");
-    }
-    let query = query.to_string();
-    let mark = if query.is_empty() { "" } else { "?" };
-    ["_bulk_get", mark, &query].concat()
+    path
 }
 
 fn text(value: &JsValue) -> Option<JsValue> {

@@ -110,7 +110,7 @@ impl Reader<'_> {
 
     fn json(&self, piece: Piece, chunk: &Uint8Array) -> Result<JsValue, Failure> {
         let text = self.host.text(&bytes_of(piece, chunk));
-        parse(&text).ok_or_else(|| broken("a part that is no JSON"))
+        parse(&text).map_err(|_| broken("a part that is no JSON"))
     }
 
     /// Gives each attachment of the document its bytes.

@@ -2,50 +2,42 @@
 //! the answers in, and settles what the replicator waits for. Decides nothing.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
-use js_sys::{Array, Function, Promise, Uint32Array};
+use js_sys::{Array, Promise, Uint32Array};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::spawn_local;
-use web_sys::AbortController;
 
 use super::ask::carry_out;
-use super::host::{Host, Timer, clear_timeout, now, rejection, set_timeout};
+use super::host::{Host, join, now};
 use super::http::Remote;
+use super::pending::{Aborts, Promised, Timer, spawn};
 use super::write::{self, Writing};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
 use crate::planner::{Planner, Taken, TakenRows};
-use crate::request::{Batch, Entry, Event, RequestId, RowHandle, Seq};
+use crate::request::{Batch, Entry, Event, RowHandle, Seq};
 
 /// Both ends, and how the feed is asked for.
 #[derive(Debug)]
 pub(super) struct Ends {
     /// `None`: a database of this process, which the host's methods reach.
-    pub(super) source: Option<Remote>,
+    pub(super) source: Option<Rc<Remote>>,
     /// The same of the target.
-    pub(super) target: Option<Remote>,
+    pub(super) target: Option<Rc<Remote>>,
     /// The feed is asked for by POST, with this body.
     pub(super) feed_body: Option<String>,
-}
-
-/// A promise that somebody holds.
-struct Promised {
-    resolve: Function,
-    reject: Function,
 }
 
 pub(super) struct Driver {
     pub(super) planner: Planner,
     pub(super) ends: Ends,
     pub(super) host: Host,
-    pub(super) aborts: HashMap<RequestId, AbortController>,
+    pub(super) aborts: Aborts,
     pub(super) closed: bool,
     waiting_rows: Option<(usize, Promised)>,
     waiting_docs: Vec<(String, Promised)>,
-    timer: Option<Timer>,
+    timer: Timer,
     writing: Option<Rc<RefCell<Writing>>>,
     limits: (u32, u64),
 }
@@ -61,11 +53,11 @@ impl Driver {
             planner,
             ends,
             host,
-            aborts: HashMap::new(),
+            aborts: Aborts::default(),
             closed: false,
             waiting_rows: None,
             waiting_docs: Vec::new(),
-            timer: None,
+            timer: Timer::default(),
         }
     }
 
@@ -114,9 +106,8 @@ impl Driver {
 
     fn batch(&self, batch: &Batch) -> JsValue {
         let rows = batch.rows.iter().map(|(row, _)| row.0).collect();
-        let seqs: Vec<&str> = batch.rows.iter().map(|(_, seq)| &**seq).collect();
+        let seqs = join(&mut batch.rows.iter().map(|(_, seq)| &**seq));
         let pending = batch.pending.map_or(-1.0, |pending| pending as f64);
-        let seqs = seqs.join("\0");
         self.host
             .batch(rows, &seqs, &batch.last_seq, pending, batch.end)
     }
@@ -129,10 +120,8 @@ fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 pub(super) fn take_rows(driver: &Rc<RefCell<Driver>>, limit: usize) -> Promise {
-    let mut settle = |resolve: Function, reject: Function| {
-        driver.borrow_mut().waiting_rows = Some((limit, Promised { resolve, reject }));
-    };
-    let promise = Promise::new(&mut settle);
+    let (promise, promised) = Promised::new();
+    driver.borrow_mut().waiting_rows = Some((limit, promised));
     pump(driver);
     promise
 }
@@ -153,10 +142,8 @@ pub(super) fn want(driver: &Rc<RefCell<Driver>>, text: &str, rows: &[u32]) {
 }
 
 pub(super) fn take_docs(driver: &Rc<RefCell<Driver>>, text: String) -> Promise {
-    let promise = Promise::new(&mut |resolve, reject| {
-        let waiting = (text.clone(), Promised { resolve, reject });
-        driver.borrow_mut().waiting_docs.push(waiting);
-    });
+    let (promise, promised) = Promised::new();
+    driver.borrow_mut().waiting_docs.push((text, promised));
     pump(driver);
     promise
 }
@@ -189,11 +176,7 @@ pub(super) fn pump(driver: &Rc<RefCell<Driver>>) {
             let inner = &mut *driver.borrow_mut();
             match event {
                 Event::Ready => {}
-                Event::Abort(id) => {
-                    if let Some(abort) = inner.aborts.remove(&id) {
-                        abort.abort();
-                    }
-                }
+                Event::Abort(id) => inner.aborts.abort(id),
                 Event::DropRow(row) => inner.host.drop_row(row.0),
                 Event::DropDoc(doc) => inner.host.drop_doc(doc.0),
             }
@@ -218,12 +201,10 @@ fn launch(driver: &Rc<RefCell<Driver>>) -> bool {
             return any;
         };
         any = true;
-        let Ok(abort) = AbortController::new() else {
+        let Some(signal) = driver.borrow_mut().aborts.add(request.id) else {
             return false;
         };
-        let signal = abort.signal();
-        driver.borrow_mut().aborts.insert(request.id, abort);
-        spawn_local(carry_out(driver.clone(), request, signal));
+        spawn(Box::pin(carry_out(driver.clone(), request, signal)));
     }
 }
 
@@ -241,7 +222,7 @@ fn settle_rows(driver: &Rc<RefCell<Driver>>) -> bool {
     };
     match taken {
         TakenRows::Batch(batch) => promised.resolve(&inner.batch(&batch)),
-        TakenRows::Failed(failure) => promised.reject(&rejection(&failure)),
+        TakenRows::Failed(failure) => promised.reject(&failure),
         TakenRows::Pending => {}
     }
     true
@@ -255,47 +236,29 @@ fn settle_docs(driver: &Rc<RefCell<Driver>>) -> bool {
         match inner.documents(&entries) {
             Ok(Some(found)) => promised.resolve(&found),
             Ok(None) => inner.waiting_docs.push((entries, promised)),
-            Err(failure) => promised.reject(&rejection(&failure)),
+            Err(failure) => promised.reject(&failure),
         }
     }
     inner.waiting_docs.len() < before
 }
 
-impl Promised {
-    fn resolve(&self, value: &JsValue) {
-        let _ = self.resolve.call1(&JsValue::UNDEFINED, value);
-    }
-
-    fn reject(&self, value: &JsValue) {
-        let _ = self.reject.call1(&JsValue::UNDEFINED, value);
-    }
-}
-
 fn set_timer(driver: &Rc<RefCell<Driver>>) {
-    let now = now();
-    let due = driver.borrow().planner.poll_timeout();
-    let inner = &mut *driver.borrow_mut();
-    if inner.timer.as_ref().map(|(_, at, _)| *at) == due {
-        return;
-    }
-    if let Some((timer, ..)) = inner.timer.take() {
-        clear_timeout(&timer);
-    }
-    let Some(at) = due else { return };
     let again = Rc::downgrade(driver);
-    let call = Closure::once(move || {
-        let Some(driver) = again.upgrade() else {
-            return;
-        };
-        driver.borrow_mut().timer = None;
-        if !driver.borrow().closed {
-            driver.borrow_mut().planner.handle_timeout(self::now());
-            pump(&driver);
-        }
+    let inner = &mut *driver.borrow_mut();
+    let due = inner.planner.poll_timeout();
+    inner.timer.set(due, &|| {
+        let again = again.clone();
+        Closure::once(move || {
+            let Some(driver) = again.upgrade() else {
+                return;
+            };
+            driver.borrow_mut().timer.fired();
+            if !driver.borrow().closed {
+                driver.borrow_mut().planner.handle_timeout(now());
+                pump(&driver);
+            }
+        })
     });
-    let wait = at.saturating_sub(now) as f64;
-    let timer = set_timeout(call.as_ref().unchecked_ref(), wait);
-    inner.timer = Some((timer, at, call));
 }
 
 pub(super) fn cancel(driver: &Rc<RefCell<Driver>>) {
@@ -304,20 +267,16 @@ pub(super) fn cancel(driver: &Rc<RefCell<Driver>>) {
         return;
     }
     inner.closed = true;
-    if let Some((timer, ..)) = inner.timer.take() {
-        clear_timeout(&timer);
-    }
-    for (_, abort) in inner.aborts.drain() {
-        abort.abort();
-    }
+    inner.timer.clear();
+    inner.aborts.abort_all();
     if let Some(writing) = inner.writing.take() {
         writing.borrow_mut().cancel();
     }
-    let failure = rejection(&Failure::new(FailureKind::Network, "cancelled"));
+    let failure = Failure::new(FailureKind::Network, "cancelled");
     if let Some((_, promised)) = inner.waiting_rows.take() {
         promised.reject(&failure);
     }
-    for (_, promised) in inner.waiting_docs.drain(..) {
+    for (_, promised) in std::mem::take(&mut inner.waiting_docs) {
         promised.reject(&failure);
     }
 }

@@ -8,7 +8,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
 
 use super::attachments;
-use super::host::{Host, get, number, words};
+use super::host::{Host, get, number, number_of, words};
 use crate::error::{Failure, FailureKind};
 
 #[wasm_bindgen]
@@ -17,6 +17,10 @@ extern "C" {
     /// rejections that are no `Error`.
     #[wasm_bindgen(js_name = fetch)]
     fn fetch(url: &str, init: &RequestInit) -> Promise;
+
+    /// The host's own parser: bodies never pass through another one.
+    #[wasm_bindgen(js_namespace = JSON, catch)]
+    pub(super) fn parse(text: &JsValue) -> Result<JsValue, JsValue>;
 }
 
 /// Where a database is, and how it is reached.
@@ -55,8 +59,9 @@ pub(super) struct Json {
 impl Remote {
     /// Asks for JSON.
     pub(super) async fn json(&self, host: &Host, call: Call<'_>) -> Result<Json, Failure> {
-        let response = self.send(host, &call).await?;
-        let status = get(&response, "status").as_f64().unwrap_or(0.0) as u16;
+        let sent = self.send(host, &call).map_err(network)?;
+        let response = JsFuture::from(sent).await.map_err(network)?;
+        let status = number_of(&response, "status") as u16;
         let content_type = header(&response, "content-type").unwrap_or_default();
         if call.stream && status == 200 && content_type.starts_with("multipart/") {
             let read = attachments::read(host, &response, &content_type, call.tick).await?;
@@ -73,7 +78,7 @@ impl Remote {
         })?;
         let bytes = f64::from(text.unchecked_ref::<JsString>().length());
         host.count(call.what, bytes);
-        let parsed = parse(&text);
+        let parsed = parse(&text).ok();
         if (200..300).contains(&status) {
             let value = parsed.ok_or_else(|| Failure {
                 status,
@@ -90,15 +95,15 @@ impl Remote {
         Err(refusal(status, parsed, retry_after(&response)))
     }
 
-    async fn send(&self, host: &Host, call: &Call<'_>) -> Result<JsValue, Failure> {
+    /// A promise of the response.
+    fn send(&self, host: &Host, call: &Call<'_>) -> Result<Promise, JsValue> {
         if let Some(upload) = call.upload {
-            let sent = host.upload(upload, call.signal).map_err(network)?;
-            return JsFuture::from(sent).await.map_err(network);
+            return host.upload(upload, call.signal);
         }
         if call.body.is_none() {
             let early = host.early(self.is_target, call.path);
-            if let Ok(early) = early.dyn_into::<Promise>() {
-                return JsFuture::from(early).await.map_err(network);
+            if let Ok(early) = early.dyn_into() {
+                return Ok(early);
             }
         }
         let accept = if call.stream {
@@ -112,36 +117,25 @@ impl Remote {
         if let Some(body) = &call.body {
             init.set_body(body);
         }
-        let promise = if self.through {
+        if self.through {
             // The handle makes the headers, and puts its own credentials in.
-            host.through(self.is_target, call.path, &init, accept)
-                .map_err(network)?
-        } else {
-            let headers = Headers::new();
-            headers.set("Accept", accept);
-            if call.body.is_some() {
-                // On a GET it would do nothing but force a preflight.
-                headers.set("Content-Type", "application/json");
-            }
-            for (name, value) in &self.headers {
-                headers.append(name, value);
-            }
-            init.set_credentials(RequestCredentials::Include);
-            init.set_headers(&headers.into_raw());
-            fetch(&[&*self.base, call.path].concat(), &init)
-        };
-        JsFuture::from(promise).await.map_err(network)
+            return host.through(self.is_target, call.path, &init, accept);
+        }
+        let headers = Headers::new();
+        headers.set("Accept", accept);
+        if call.body.is_some() {
+            // On a GET it would do nothing but force a preflight.
+            headers.set("Content-Type", "application/json");
+        }
+        for (name, value) in &self.headers {
+            headers.append(name, value);
+        }
+        init.set_credentials(RequestCredentials::Include);
+        init.set_headers(&headers.into_raw());
+        let mut url = self.base.clone();
+        url.push_str(call.path);
+        Ok(fetch(&url, &init))
     }
-}
-
-/// The host's own parser: bodies never pass through another one.
-pub(super) fn parse(text: &JsValue) -> Option<JsValue> {
-    thread_local! {
-        static PARSE: Function = get(&get(&js_sys::global(), "JSON"), "parse").unchecked_into();
-    }
-    PARSE
-        .with(|parse| parse.call1(&JsValue::UNDEFINED, text))
-        .ok()
 }
 
 /// `fetch` rejected, or the body broke off.

@@ -1,6 +1,8 @@
 //! Reads what JS sets a run up with. By hand: serde's way of saying what it did
 //! not expect brings the formatting of floats along, a fifth of the engine's size.
 
+use std::rc::Rc;
+
 use js_sys::Array;
 use wasm_bindgen::JsValue;
 
@@ -41,17 +43,17 @@ pub(super) fn ends(value: &JsValue) -> Ends {
 }
 
 /// `{ base, headers, through }`, or nothing for a database of this process.
-fn remote(value: &JsValue, is_target: bool) -> Option<Remote> {
+fn remote(value: &JsValue, is_target: bool) -> Option<Rc<Remote>> {
     let base = get(value, "base").as_string()?;
     let header = |pair: JsValue| {
         let pair = Array::from(&pair);
         Some((pair.get(0).as_string()?, pair.get(1).as_string()?))
     };
     let headers = Array::from(&get(value, "headers"));
-    Some(Remote {
+    Some(Rc::new(Remote {
         base,
         headers: headers.iter().filter_map(header).collect(),
         through: get(value, "through").as_bool().unwrap_or(false),
         is_target,
-    })
+    }))
 }

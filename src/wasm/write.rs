@@ -2,17 +2,17 @@
 //! [`Writes`](crate::writes::Writes).
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use js_sys::{Array, Function, Promise};
+use js_sys::{Array, Function, Object, Promise};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::{JsFuture, spawn_local};
-use web_sys::AbortController;
+use wasm_bindgen_futures::JsFuture;
+use web_sys::AbortSignal;
 
-use super::host::{Host, Timer, clear_timeout, get, now, rejection, set, set_timeout};
+use super::host::{Host, get, now, number_of, set};
 use super::http::{Call, Json, Remote, network};
+use super::pending::{Aborts, Promised, Timer, spawn};
 use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
 use crate::request::RequestId;
@@ -21,22 +21,21 @@ use crate::writes::{Form, Outcome, Outgoing, Writes};
 /// One write under way.
 pub(super) struct Writing {
     writes: Writes,
-    target: Remote,
+    target: Rc<Remote>,
     host: Host,
     /// The documents: JSON texts, or what the host sends with attachments behind.
     docs: Array,
     /// What the server said of single documents, by where their request began.
     rows: Vec<(usize, JsValue)>,
-    aborts: HashMap<RequestId, AbortController>,
-    resolve: Function,
-    reject: Function,
-    timer: Option<Timer>,
+    aborts: Aborts,
+    promised: Promised,
+    timer: Timer,
     over: bool,
 }
 
 /// Writes documents; `{ rows, tooLarge, refusesMultipart }` when all are sent.
 pub(super) fn write(
-    target: &Remote,
+    target: &Rc<Remote>,
     host: Host,
     docs: Array,
     pace: Pace,
@@ -46,19 +45,16 @@ pub(super) fn write(
         bytes: get_length(&doc),
         multipart: !doc.is_string(),
     });
-    let mut made = None;
-    let promise = Promise::new(&mut |resolve, reject| made = Some((resolve, reject)));
-    let (resolve, reject) = made.unwrap_or_else(|| (Function::default(), Function::default()));
+    let (promise, promised) = Promised::new();
     let writing = Rc::new(RefCell::new(Writing {
         writes: Writes::new(outgoing.collect(), pace, stall_ms, now()),
         target: target.clone(),
         host,
         docs,
         rows: Vec::new(),
-        aborts: HashMap::new(),
-        resolve,
-        reject,
-        timer: None,
+        aborts: Aborts::default(),
+        promised,
+        timer: Timer::default(),
         over: false,
     }));
     pump(&writing);
@@ -67,7 +63,7 @@ pub(super) fn write(
 
 /// UTF-16 units of a text, or the bytes that the host counted.
 fn get_length(doc: &JsValue) -> u64 {
-    get(doc, "length").as_f64().unwrap_or(0.0) as u64
+    number_of(doc, "length") as u64
 }
 
 impl Writing {
@@ -86,38 +82,38 @@ impl Writing {
         }
     }
 
+    fn give_up_stalled(&mut self) {
+        self.timer.fired();
+        for id in self.writes.stalled(now()) {
+            self.aborts.abort(id);
+            let failure = Failure::new(FailureKind::Stalled, "no answer in time");
+            self.writes.handle_failure(id, failure, now());
+        }
+    }
+
     fn finish(&mut self, outcome: Outcome) {
         self.over = true;
         // The driver keeps this for its pace.
         self.docs = Array::new();
-        if let Some((timer, ..)) = self.timer.take() {
-            clear_timeout(&timer);
-        }
-        for (_, abort) in self.aborts.drain() {
-            abort.abort();
-        }
-        let _ = match outcome {
-            Outcome::Failed(failure) => {
-                self.reject.call1(&JsValue::UNDEFINED, &rejection(&failure))
-            }
+        self.timer.clear();
+        self.aborts.abort_all();
+        match outcome {
+            Outcome::Failed(failure) => self.promised.reject(&failure),
             Outcome::Done(too_large) => {
-                let out = js_sys::Object::new();
-                let list: Array = too_large
-                    .iter()
-                    .map(|(at, _)| JsValue::from(*at as f64))
-                    .collect();
+                let list = Array::new();
+                for (at, _) in too_large {
+                    list.push(&JsValue::from(at as f64));
+                }
                 self.rows.sort_by_key(|(from, _)| *from);
                 let rows: Array = self.rows.iter().map(|(_, row)| row).collect();
+                let refuses = self.writes.refuses_multipart();
+                let out = Object::new();
                 set(&out, "rows", &rows);
                 set(&out, "tooLarge", &list);
-                set(
-                    &out,
-                    "refusesMultipart",
-                    &self.writes.refuses_multipart().into(),
-                );
-                self.resolve.call1(&JsValue::UNDEFINED, &out)
+                set(&out, "refusesMultipart", &refuses.into());
+                self.promised.resolve(&out);
             }
-        };
+        }
     }
 }
 
@@ -130,12 +126,10 @@ fn pump(writing: &Rc<RefCell<Writing>>) {
         let Some((id, docs, form)) = inner.writes.poll_request(now()) else {
             break;
         };
-        let Ok(abort) = AbortController::new() else {
+        let Some(signal) = inner.aborts.add(id) else {
             break;
         };
-        let signal = abort.signal();
-        inner.aborts.insert(id, abort);
-        spawn_local(send(writing.clone(), id, docs, form, signal));
+        spawn(Box::pin(send(writing.clone(), id, docs, form, signal)));
     }
     let outcome = writing.borrow_mut().writes.poll_outcome();
     match outcome {
@@ -149,7 +143,7 @@ async fn send(
     id: RequestId,
     docs: Range<usize>,
     form: Form,
-    signal: web_sys::AbortSignal,
+    signal: AbortSignal,
 ) {
     let (target, host, part) = {
         let inner = writing.borrow();
@@ -165,7 +159,7 @@ async fn send(
         if inner.over {
             return;
         }
-        inner.aborts.remove(&id);
+        inner.aborts.remove(id);
         match result {
             Err(failure) => inner.writes.handle_failure(id, failure, now()),
             Ok(Json { value, .. }) if form != Form::Multipart && !Array::is_array(&value) => {
@@ -190,9 +184,10 @@ async fn put(
     host: &Host,
     part: &Array,
     form: Form,
-    signal: &web_sys::AbortSignal,
+    signal: &AbortSignal,
 ) -> Result<Json, Failure> {
-    let tick = Function::default();
+    let tick = Closure::<dyn FnMut()>::new(|| {});
+    let tick: &Function = tick.as_ref().unchecked_ref();
     let upload = part.get(0);
     let (body, upload) = match form {
         Form::Bulk => (Some(format_body(part)), None),
@@ -208,7 +203,7 @@ async fn put(
         body,
         upload,
         signal,
-        tick: &tick,
+        tick,
         what: "write",
         stream: false,
     };
@@ -222,36 +217,17 @@ fn format_body(texts: &Array) -> JsValue {
 }
 
 fn set_timer(writing: &Rc<RefCell<Writing>>) {
-    let due = writing.borrow().writes.poll_timeout();
-    let inner = &mut *writing.borrow_mut();
-    if inner.timer.as_ref().map(|(_, at, _)| *at) == due {
-        return;
-    }
-    if let Some((timer, ..)) = inner.timer.take() {
-        clear_timeout(&timer);
-    }
-    let Some(at) = due else { return };
     let again = Rc::downgrade(writing);
-    let call = Closure::once(move || {
-        let Some(writing) = again.upgrade() else {
-            return;
-        };
-        {
-            let inner = &mut *writing.borrow_mut();
-            inner.timer = None;
-            for id in inner.writes.stalled(now()) {
-                if let Some(abort) = inner.aborts.remove(&id) {
-                    abort.abort();
-                }
-                let failure = Failure::new(FailureKind::Stalled, "no answer in time");
-                inner.writes.handle_failure(id, failure, now());
-            }
-        }
-        pump(&writing);
+    let inner = &mut *writing.borrow_mut();
+    let due = inner.writes.poll_timeout();
+    inner.timer.set(due, &|| {
+        let again = again.clone();
+        Closure::once(move || {
+            let Some(writing) = again.upgrade() else {
+                return;
+            };
+            writing.borrow_mut().give_up_stalled();
+            pump(&writing);
+        })
     });
-    let timer = set_timeout(
-        call.as_ref().unchecked_ref(),
-        at.saturating_sub(now()) as f64,
-    );
-    inner.timer = Some((timer, at, call));
 }

@@ -1,0 +1,116 @@
+//! What a loop around the planner or a write keeps of the platform: the requests
+//! that it can abort, the one timer, and promises that somebody holds. Lists of a
+//! handful, so nothing is hashed.
+
+use std::pin::Pin;
+
+use js_sys::{Function, Promise};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::spawn_local;
+use web_sys::{AbortController, AbortSignal};
+
+use super::host::{clear_timeout, now, rejection, set_timeout};
+use crate::error::Failure;
+use crate::request::RequestId;
+
+/// Requests in flight.
+#[derive(Default)]
+pub(super) struct Aborts(Vec<(RequestId, AbortController)>);
+
+impl Aborts {
+    /// A request leaves, with the signal that ends it.
+    pub(super) fn add(&mut self, id: RequestId) -> Option<AbortSignal> {
+        let abort = AbortController::new().ok()?;
+        let signal = abort.signal();
+        self.0.push((id, abort));
+        Some(signal)
+    }
+
+    /// It is over.
+    pub(super) fn remove(&mut self, id: RequestId) -> Option<AbortController> {
+        let at = self.0.iter().position(|(name, _)| *name == id)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    /// It is ended, if it is still in flight.
+    pub(super) fn abort(&mut self, id: RequestId) {
+        if let Some(abort) = self.remove(id) {
+            abort.abort();
+        }
+    }
+
+    pub(super) fn abort_all(&mut self) {
+        while let Some((_, abort)) = self.0.pop() {
+            abort.abort();
+        }
+    }
+}
+
+/// At most one timer.
+#[derive(Default)]
+pub(super) struct Timer(Option<Running>);
+
+struct Running {
+    handle: JsValue,
+    at: u64,
+    /// Kept for as long as it may be called.
+    _call: Closure<dyn FnMut()>,
+}
+
+impl Timer {
+    /// Has `make`'s closure called at `due`; at the same time as before, nothing
+    /// changes.
+    pub(super) fn set(&mut self, due: Option<u64>, make: &dyn Fn() -> Closure<dyn FnMut()>) {
+        if self.0.as_ref().map(|running| running.at) == due {
+            return;
+        }
+        self.clear();
+        let Some(at) = due else { return };
+        let call = make();
+        let wait = at.saturating_sub(now()) as f64;
+        let handle = set_timeout(call.as_ref().unchecked_ref(), wait);
+        let _call = call;
+        self.0 = Some(Running { handle, at, _call });
+    }
+
+    /// It is being called, and over.
+    pub(super) fn fired(&mut self) {
+        self.0 = None;
+    }
+
+    pub(super) fn clear(&mut self) {
+        if let Some(running) = self.0.take() {
+            clear_timeout(&running.handle);
+        }
+    }
+}
+
+/// A promise that somebody holds: what resolves and what rejects it.
+#[derive(Default)]
+pub(super) struct Promised(Option<(Function, Function)>);
+
+impl Promised {
+    pub(super) fn new() -> (Promise, Self) {
+        let mut promised = Self::default();
+        let promise = Promise::new(&mut |resolve, reject| promised.0 = Some((resolve, reject)));
+        (promise, promised)
+    }
+
+    pub(super) fn resolve(&self, value: &JsValue) {
+        if let Some((resolve, _)) = &self.0 {
+            let _ = resolve.call1(&JsValue::UNDEFINED, value);
+        }
+    }
+
+    pub(super) fn reject(&self, failure: &Failure) {
+        if let Some((_, reject)) = &self.0 {
+            let _ = reject.call1(&JsValue::UNDEFINED, &rejection(failure));
+        }
+    }
+}
+
+/// Carries on by itself. Boxed, because the machinery around a future is there
+/// once for each kind of it.
+pub(super) fn spawn(future: Pin<Box<dyn Future<Output = ()>>>) {
+    spawn_local(future);
+}
