@@ -128,7 +128,8 @@ function repeated(node, url, init) {
   if (!init.agent || init.method === 'POST') return answer;
   return answer.catch((error) => {
     if (!/^(ECONNRESET|EPIPE)$/.test(error.code) || init.signal?.aborted) throw error;
-    return node(url, init);
+    // Others that were kept may be closed too: this one is new.
+    return node(url, { ...init, agent: undefined });
   });
 }
 
