@@ -4,6 +4,7 @@
 import { ancestors, fill } from './attachments.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
+import { breathe } from './platform.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -175,12 +176,23 @@ async function readText(response, tick) {
   const { body } = response;
   const reader = body?.getReader?.() ?? streamed(body);
   if (!reader) return response.text();
-  const decoder = new TextDecoder();
-  let text = '';
+  /** @type {Uint8Array[]} */
+  const pieces = [];
+  let length = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    text += decoder.decode(value, { stream: true });
+    if (done) break;
+    pieces.push(value);
+    length += value.length;
     tick();
   }
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  // What follows, a page's thread does in one go.
+  await breathe();
+  return new TextDecoder().decode(bytes);
 }

@@ -7,7 +7,7 @@ import { isFailure, toError } from './errors.js';
 import { expected, path, request, understood } from './feed.js';
 import { Flat, asked, key, told } from './flat.js';
 import { host } from './host.js';
-import { inNode, macrotask } from './platform.js';
+import { breathe, inNode, macrotask } from './platform.js';
 import { inherited } from './remote.js';
 import { write } from './writer.js';
 
@@ -303,6 +303,7 @@ export class Link {
     for (const id of echo) delete unknown[id];
     const ids = Object.keys(unknown);
     this.echoes = echo.length > 0 && ids.length === 0 && Object.keys(known).length === 0;
+    await breathe();
     if (ids.length === 0) return known;
     const answer = await (this.targetRemote?.twin ?? this.target).revsDiff(unknown);
     /** @type {Record<string, any>} */
@@ -352,6 +353,7 @@ export class Link {
       for (let left = counts[at]; left > 0; left--) docs.push({ ok: flat.docs.take(numbers[next++]) });
       return { id, docs };
     });
+    await breathe();
     return { results };
   }
 

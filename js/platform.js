@@ -7,6 +7,9 @@ const { process, Buffer, document } = globalThis;
 /** PouchDB's Node build is at work, whose fetch keeps cookies of its own. */
 export const inNode = Boolean(process?.versions?.node) && !process.browser && !document;
 
+/** On a page, whose thread also draws and takes what a person types. */
+export const inMainThread = typeof document === 'object';
+
 /** @type {((url: URL) => any) | undefined} */
 let agent;
 
@@ -76,6 +79,11 @@ export function macrotask(call) {
     call();
   };
   channel.port2.postMessage(null);
+}
+
+/** What follows is a task of its own, so that a page gets to what waits. */
+export async function breathe() {
+  if (inMainThread) await new Promise((resolve) => macrotask(() => resolve(undefined)));
 }
 
 /**
