@@ -3,6 +3,8 @@
 // and numbers. Text is divided by NUL, so that one string crosses, not thousands.
 // A shape that was not asked for is an error, never a guess.
 
+import { attachmentsOf } from './attachments.js';
+
 const END = '\0';
 
 /** Values under numbers that count up. */
@@ -161,7 +163,8 @@ export class Flat {
    * @param {{ latest: boolean, revs: boolean, stream: boolean }} asked
    * @returns {[number, Int32Array, Float64Array, string]} the first document's
    *   number; of each entry how many documents came, 0 for missing, -1 for an
-   *   error; of each document the bytes left out, -1 for none; the errors
+   *   error, -2 for attachments that could not be had; of each document the bytes
+   *   left out, -1 for none; the errors
    */
   results(answer, entries, asked) {
     let results = list(answer?.results, 'an answer without `results`');
@@ -192,7 +195,7 @@ export class Flat {
         stubs.push(leftOut(doc));
       }
     }
-    const counts = found.map(({ docs, error }) => (error === undefined ? docs.length : -1));
+    const counts = found.map(({ docs, error, isBroken }) => (error === undefined ? docs.length : isBroken ? -2 : -1));
     const errors = found.flatMap(({ error }) => error ?? []).map((error) => error.replaceAll(END, ' '));
     return [first, Int32Array.from(counts), Float64Array.from(stubs), errors.join(END)];
   }
@@ -224,15 +227,16 @@ function belongs(docs, { rev }, latest) {
 
 /**
  * CouchDB says `{ error: { id, rev, error, reason } }`; PouchDB `{ missing }`,
- * `{ error }` with its own, or `{}`.
+ * `{ error }` with its own, or `{}`. What became `{ broken }` here lacks attachments.
  * @param {any[]} docs
  * @param {{ id: string, rev: string }} entry
  * @param {{ revs: boolean }} asked
- * @returns {{ docs: any[], error?: string }}
+ * @returns {{ docs: any[], error?: string, isBroken?: boolean }}
  */
 function outcome(docs, entry, asked) {
   const found = [];
-  for (const { ok, error } of docs) {
+  for (const { ok, error, broken } of docs) {
+    if (broken) return { docs: [], error: broken, isBroken: true };
     if (ok) {
       if (ok._id !== entry.id) throw new TypeError(`another document than ${entry.id}`);
       withHistory(ok, entry, asked.revs);
@@ -264,7 +268,7 @@ function withHistory(doc, { id, rev }, asked) {
  * @param {any} doc
  */
 function leftOut(doc) {
-  const stubs = Object.values(doc._attachments ?? {}).filter((attachment) => attachment.data === undefined);
+  const stubs = attachmentsOf(doc).map(([, attachment]) => attachment).filter(({ data }) => data === undefined);
   return stubs.length === 0 ? -1 : stubs.reduce((sum, { length }) => sum + (length ?? 0), 0);
 }
 

@@ -1,7 +1,9 @@
 // `getDocs` and `bulkGet` for those who call them themselves, without a
 // replication.
 import { attach } from './attachments.js';
+import { Lanes } from './lanes.js';
 import { Link } from './link.js';
+import { each } from './reading.js';
 import { Remote } from './remote.js';
 import { Stats } from './stats.js';
 import { ready } from './wasm.js';
@@ -17,18 +19,31 @@ const AT_ONCE = 4;
  * @param {any} options of `db.bulkGet`
  */
 export async function bulkGet(db, options) {
-  const { docs } = options;
-  if (!db._remote || docs.length <= SLICE) return db.bulkGet(options);
-  const starts = Array.from({ length: Math.ceil(docs.length / SLICE) }, (_, at) => at * SLICE);
-  const answers = new Array(starts.length);
-  let next = 0;
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, starts.length) }, async () => {
-    while (next < starts.length) {
-      const at = next++;
-      answers[at] = await db.bulkGet({ ...options, docs: docs.slice(starts[at], starts[at] + SLICE) });
-    }
-  }));
+  const slices = db._remote ? slicesOf(options.docs) : [];
+  if (slices.length < 2) return db.bulkGet(options);
+  const answers = await each(slices, AT_ONCE, (docs) => db.bulkGet({ ...options, docs }));
   return { results: answers.flatMap(({ results }) => results) };
+}
+
+/**
+ * Entries of one document stay together: where PouchDB has to ask for each document
+ * alone, it gathers their results. Where they stand apart, nothing is divided.
+ * @param {any[]} docs
+ * @returns {any[][]}
+ */
+function slicesOf(docs) {
+  const slices = [[docs[0]]];
+  const seen = new Set();
+  for (const [at, doc] of docs.entries()) {
+    if (at === 0) continue;
+    const slice = slices[slices.length - 1];
+    const { id } = slice[slice.length - 1];
+    if (doc.id !== id) seen.add(id);
+    if (seen.has(doc.id)) return [];
+    if (doc.id !== id && slice.length >= SLICE) slices.push([doc]);
+    else slice.push(doc);
+  }
+  return slices;
 }
 
 /**
@@ -56,11 +71,15 @@ export async function getDocs(src, target, diffs, state) {
 async function linked(source, target) {
   if (source._remote !== true || typeof source.fetch !== 'function') return null;
   const stats = new Stats();
-  const remote = new Remote(source, source.constructor, (what, bytes) => stats.count(what, bytes));
+  const count = (/** @type {string} */ what, /** @type {number} */ bytes) => stats.count(what, bytes);
+  const remote = new Remote(source, source.constructor, count);
   // Where WebAssembly is refused, it is done as PouchDB does it.
   const [begun, compiled] = await Promise.all([remote.begin(), ready().then(() => true, () => false)]);
   if (!begun || !compiled || !remote.pristine('bulkGet')) return null;
-  return new Link({ source, target, sourceRemote: remote, targetRemote: null, opts: {}, chosen: {}, batchSize: 1000, stats });
+  const targetRemote = target._remote ? new Remote(target, target.constructor, count) : null;
+  const link = new Link({ source, target, sourceRemote: remote, targetRemote, opts: {}, chosen: {}, batchSize: 1000, stats });
+  link.keepsStubs = false;
+  return link;
 }
 
 /**
@@ -71,12 +90,12 @@ async function linked(source, target) {
 async function plain(src, docs) {
   const answer = await src.bulkGet({ docs, revs: true, latest: true });
   const found = answer.results.flatMap((/** @type {any} */ result) => result.docs).flatMap((/** @type {any} */ { ok }) => ok ?? []);
-  for (const doc of found) {
-    await Promise.all(Object.entries(doc._attachments ?? {}).map(async ([name, attachment]) => {
-      attachment.data = await src.getAttachment(doc._id, name, { rev: doc._rev });
+  const lanes = new Lanes(AT_ONCE);
+  await Promise.all(found.flatMap((/** @type {any} */ doc) =>
+    Object.entries(doc._attachments ?? {}).map(async ([name, attachment]) => {
+      attachment.data = await lanes.run(() => src.getAttachment(doc._id, name, { rev: doc._rev }));
       delete attachment.stub;
       delete attachment.length;
-    }));
-  }
+    })));
   return answer;
 }

@@ -1,10 +1,12 @@
 // What the engine calls: databases of this process, the user's handle, and the
 // reading of bodies. The names are those of src/wasm/host.rs.
 
-import { ancestors, fill } from './attachments.js';
+import { complete, fill, nameAncestors } from './attachments.js';
+import { Bytes } from './bytes.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
 import { breathe } from './platform.js';
+import { chunks, each, nextChunk, streamed } from './reading.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -63,9 +65,15 @@ export function host(link, flat, query) {
     nextChunk,
     /** @param {Uint8Array} bytes */
     text: (bytes) => new TextDecoder().decode(bytes),
+    /** @param {number} length as announced, or below 0 */
+    part: (length) => new Bytes(length),
+    /** @param {Bytes} part @param {Uint8Array<ArrayBuffer>} piece */
+    piece: (part, piece) => part.push(piece),
     fill,
-    /** @param {any[]} docs */
-    ancestors: (docs) => ancestors(link, docs),
+    /** @param {any} answer @param {any[]} entries @param {AbortSignal} signal @param {() => void} tick */
+    complete: (answer, entries, signal, tick) => complete(link, answer, entries, signal, tick),
+    /** @param {any[]} entries */
+    nameAncestors: (entries) => nameAncestors(link, entries),
     /** @param {import('./outgoing.js').Upload} upload @param {AbortSignal} signal */
     upload: (upload, signal) => upload.send(/** @type {any} */ (targetRemote), signal),
     /** @param {import('./outgoing.js').Upload} upload */
@@ -113,57 +121,6 @@ async function single(db, docs) {
     }
   });
   return { results };
-}
-
-/**
- * @template T
- * @param {T[]} list
- * @param {number} atOnce
- * @param {(item: T) => Promise<any>} read
- */
-async function each(list, atOnce, read) {
-  const results = new Array(list.length);
-  let next = 0;
-  await Promise.all(Array.from({ length: Math.min(atOnce, list.length) }, async () => {
-    while (next < list.length) {
-      const at = next++;
-      results[at] = await read(list[at]);
-    }
-  }));
-  return results;
-}
-
-/**
- * The body in chunks: a web stream, Node's stream, or whole.
- * @param {any} response
- * @returns {{ read: () => Promise<{ done?: boolean, value?: any }> }}
- */
-function chunks(response) {
-  const { body } = response;
-  return body?.getReader?.() ?? streamed(body) ?? whole(response);
-}
-
-/** @param {any} body */
-function streamed(body) {
-  const iterator = body?.[Symbol.asyncIterator]?.();
-  return iterator && { read: () => iterator.next() };
-}
-
-/** @param {any} response */
-function whole(response) {
-  let bytes = response.arrayBuffer();
-  return {
-    async read() {
-      const value = bytes && new Uint8Array(await bytes);
-      bytes = undefined;
-      return { done: !value, value };
-    },
-  };
-}
-
-/** @param {any} reader */
-async function nextChunk(reader) {
-  return (await reader.read()).value;
 }
 
 /**

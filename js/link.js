@@ -3,10 +3,12 @@
 // or somebody replaced the method, the handle answers.
 import { Engine } from '../pkg/engine.js';
 import { detach } from './attachments.js';
+import { canInflate } from './bytes.js';
 import { isFailure, toError } from './errors.js';
 import { expected, path, request, understood } from './feed.js';
 import { Flat, asked, key, told } from './flat.js';
 import { host } from './host.js';
+import { Lanes } from './lanes.js';
 import { breathe, inNode, macrotask } from './platform.js';
 import { inherited } from './remote.js';
 import { write } from './writer.js';
@@ -59,14 +61,16 @@ export class Link {
     this.lastSeq = '';
     /** @type {(() => void)[]} */
     this.whenDone = [];
-    /** The target held nothing when the replication began. */
+    /** The target held nothing when the replication began, and the feed's end was not reached since. */
     this.wasEmpty = false;
     /** Options of the feed that is sure to be asked for. @type {any} */
     this.wanted = undefined;
     /** @type {Promise<any>} */
     this.preparing = Promise.resolve();
-    /** Leaves of the target that were named to the source. @type {Map<string, string>} */
-    this.leaves = new Map();
+    /** Attachments that are asked for one by one. */
+    this.lanes = new Lanes(limits(chosen).maxConcurrency);
+    /** An attachment that the target has may stay a stub. */
+    this.keepsStubs = true;
     /** What the last write to a local target took. @type {number | undefined} */
     this.msPerDoc = undefined;
     /** @type {(phase: string) => void} */
@@ -135,6 +139,8 @@ export class Link {
       filtered,
       readAhead,
       ...limits(this.chosen),
+      ...this.sourceRemote?.lacks,
+      ...(!canInflate && { piecewiseUntil: Number.MAX_SAFE_INTEGER }),
       seed: Math.ceil(Math.random() * 2 ** 31),
       source: this.sourceRemote?.end() ?? null,
       target: this.targetRemote?.end() ?? null,
@@ -172,7 +178,7 @@ export class Link {
   changes(opts) {
     const serves = !this.broken && understood(opts) && (!this.sourceRemote || this.sourceRemote.pristine('_changes'));
     if (!serves) {
-      this.more = false;
+      this.more = this.wasEmpty = false;
       this.live = Boolean(opts.continuous);
       const feed = this.source._changes(opts);
       this.unfollow = !this.live ? null : (error) => {
@@ -227,7 +233,7 @@ export class Link {
   hand(opts, batch) {
     const { rows, last_seq, pending, end } = batch;
     if (end) {
-      this.more = false;
+      this.more = this.wasEmpty = false;
     } else {
       this.handed += 1;
       this.lastSeq = JSON.stringify(last_seq);
@@ -334,7 +340,7 @@ export class Link {
       if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
       throw toError(failure, 'Fetching documents', this.url());
     }
-    if (this.sourceRemote) await detach(answer, this);
+    if (this.sourceRemote) detach(answer);
     for (const { docs } of answer.results) for (const { ok } of docs) this.brings?.brought(ok);
     return answer;
   }
@@ -399,7 +405,9 @@ export class Link {
   endRun(engine) {
     this.run = null;
     try {
-      this.stats.add(engine.stats());
+      const figures = engine.stats();
+      this.sourceRemote?.learn(figures);
+      this.stats.add(figures);
       engine.cancel();
     } catch (error) {
       this.breaks(error);

@@ -63,6 +63,15 @@ function passOn(stream) {
 }
 
 /**
+ * A module of Node's own, where Node hands them out this way.
+ * @param {string} name
+ * @returns {any}
+ */
+export function builtin(name) {
+  return inNode ? process.getBuiltinModule?.(name) : undefined;
+}
+
+/**
  * Runs after everything that waits now, timers' throttling apart: browsers slow
  * down `setTimeout` in tabs that are not looked at.
  * @param {() => void} call
@@ -87,13 +96,22 @@ export async function breathe() {
 }
 
 /**
+ * Room for bytes that come in pieces, where adapters want them in one.
+ * @param {number} length
+ * @returns {Uint8Array<ArrayBuffer> | undefined}
+ */
+export function allocate(length) {
+  return inNode ? Buffer.allocUnsafe(length) : undefined;
+}
+
+/**
  * Attachment bytes as the adapter wants them: a Buffer in Node's, a Blob in a
  * browser's.
- * @param {Uint8Array<ArrayBuffer>[]} pieces
+ * @param {any[]} pieces bytes; in browsers Blobs too. In Node, one Buffer is kept as it is.
  * @param {string} type
  */
 export function binary(pieces, type) {
-  if (inNode) return Object.assign(Buffer.concat(pieces), { type });
+  if (inNode) return Object.assign(pieces.length === 1 && Buffer.isBuffer(pieces[0]) ? pieces[0] : Buffer.concat(pieces), { type });
   return new Blob(pieces, { type });
 }
 

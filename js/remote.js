@@ -3,6 +3,13 @@
 import { Transport } from './transport.js';
 import { inNode } from './platform.js';
 
+/**
+ * What the servers of handles turned out to lack, and until when (ms, on the clock
+ * of `performance`) that is believed: it is not asked for anew in every run.
+ * @type {WeakMap<any, { singleUntil: number, piecewiseUntil: number }>}
+ */
+const lacking = new WeakMap();
+
 export class Remote {
   /**
    * @param {any} handle
@@ -125,6 +132,16 @@ export class Remote {
   /** How the engine reaches it. */
   end() {
     return { base: this.base, headers: this.headers, through: this.transport.through };
+  }
+
+  /** What it is known to lack. */
+  get lacks() {
+    return lacking.get(this.handle) ?? { singleUntil: 0, piecewiseUntil: 0 };
+  }
+
+  /** @param {any} figures of a run that came to its end */
+  learn({ singleUntil, piecewiseUntil }) {
+    lacking.set(this.handle, { singleUntil, piecewiseUntil });
   }
 
   /**

@@ -50,7 +50,8 @@ export class Stats {
       peakBufferBytes: engine.peakBufferBytes ?? 0,
       gone: engine.gone ?? 0,
       goneRevisions: engine.goneRevisions ?? [],
-      singleGets: engine.singleGets ?? false,
+      singleGets: engine.singleUntil > 0,
+      attachmentsOneByOne: engine.piecewiseUntil > 0,
       ms: {
         total: performance.now() - this.began,
         feed: engine.feedMs ?? 0,

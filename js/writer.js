@@ -1,7 +1,7 @@
 // Writes a batch to the target; stock's replicator sees one write. On a database
 // of this process it goes in parts, sized so that none keeps a browser's main
 // thread for long. To a server it goes in several requests at once (src/writes.rs).
-import { attach } from './attachments.js';
+import { attach, fetchLeftOut } from './attachments.js';
 import { toError } from './errors.js';
 import { outgoing, refusesMultipart } from './outgoing.js';
 import { breathe, inMainThread } from './platform.js';
@@ -48,7 +48,7 @@ async function toLocal(link, req, rest) {
     await breathe();
     const docs = whole ? req.docs : req.docs.slice(from, from + part(link));
     const started = performance.now();
-    results.push(...(await target.bulkDocs({ ...req, docs }, ...rest)));
+    results.push(...(await put(link, { ...req, docs }, rest)));
     // The rest of a batch says more of transactions than of documents.
     if (docs.length >= LEAST) link.msPerDoc = (performance.now() - started) / docs.length;
     from += docs.length;
@@ -56,6 +56,23 @@ async function toLocal(link, req, rest) {
     link.progress('writing');
   }
   return results;
+}
+
+/**
+ * An attachment that was left to the target may be gone by now, with the leaf that
+ * had it: the batch is then written with all bytes.
+ * @param {import('./link.js').Link} link
+ * @param {any} req
+ * @param {any[]} rest
+ */
+async function put(link, req, rest) {
+  const { target } = link;
+  try {
+    return await target.bulkDocs(req, ...rest);
+  } catch (/** @type {any} */ error) {
+    if (error?.status !== 412 || !(await fetchLeftOut(link, req.docs))) throw error;
+    return target.bulkDocs(req, ...rest);
+  }
 }
 
 /** @param {import('./link.js').Link} link */

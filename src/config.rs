@@ -30,6 +30,11 @@ pub struct Config {
     pub max_rows_ahead: u32,
     /// A request that brought nothing for so long (ms) is given up and repeated.
     pub stall_ms: u64,
+    /// Until then (ms, on the clock of `now`) the server is known to have no
+    /// `_bulk_get`; 0 where nothing is known.
+    pub single_until: u64,
+    /// Until then it is known not to stream attachments.
+    pub piecewise_until: u64,
     /// Seed of the jitter between retries.
     pub seed: u64,
 }
@@ -48,6 +53,8 @@ impl Default for Config {
             max_buffer_bytes: 32 << 20,
             max_rows_ahead: 10_000,
             stall_ms: 60_000,
+            single_until: 0,
+            piecewise_until: 0,
             seed: 1,
         }
     }

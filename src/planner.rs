@@ -14,6 +14,7 @@ mod feed;
 mod params;
 mod polls;
 mod rows;
+mod streams;
 mod takes;
 mod wants;
 
@@ -25,6 +26,7 @@ use self::feed::Feed;
 use self::params::Depth;
 use self::polls::{Flight, InFlight};
 use self::rows::Rows;
+use self::streams::{Streams, Verdict};
 pub use self::takes::{Taken, TakenRows};
 use self::wants::{WantId, Wants};
 use crate::config::Config;
@@ -56,6 +58,7 @@ pub struct Planner {
     /// The server is CouchDB; not known before it said so.
     couch: Option<bool>,
     single_until: Option<u64>,
+    streams: Streams,
     /// When it was last asked for requests. What was due then and did not leave
     /// waits for something else than the time.
     polled_at: u64,
@@ -80,11 +83,16 @@ impl Planner {
             next_request: 0,
             events: VecDeque::new(),
             couch: config.source_local.then_some(false),
-            single_until: None,
+            single_until: (config.single_until > 0).then_some(config.single_until),
+            streams: Streams::new(config.piecewise_until),
             polled_at: 0,
             hungry: false,
             writing: false,
-            stats: Stats::default(),
+            stats: Stats {
+                single_until: config.single_until,
+                piecewise_until: config.piecewise_until,
+                ..Stats::default()
+            },
             config,
         }
     }
@@ -93,10 +101,11 @@ impl Planner {
     /// can be used from now on, or cannot. Until then, only the feed is asked for.
     pub fn handle_identity(&mut self, couch: bool) {
         self.couch = Some(couch);
-        // Stock never asks a server for attachments with their documents.
-        self.wants.fetch_attachments &= couch;
         if couch {
             self.feed.allow_intervals();
+        } else {
+            // Stock never asks a server for attachments with their documents.
+            self.streams.until = u64::MAX;
         }
     }
 
@@ -105,9 +114,9 @@ impl Planner {
         self.wants.sizes.expect(bytes_per_doc);
     }
 
-    /// The driver reads attachments in streams: stubs are asked for again.
-    pub fn handle_attachment_streams(&mut self, can: bool) {
-        self.wants.fetch_attachments = can;
+    /// Documents are wanted with their attachments: stubs are asked for again.
+    pub fn handle_attachment_streams(&mut self, wanted: bool) {
+        self.wants.fetch_attachments = wanted;
     }
 
     /// A feed page came.
@@ -174,33 +183,53 @@ impl Planner {
     pub fn handle_docs(&mut self, id: RequestId, answers: Vec<Answer>, bytes: u64, now: u64) {
         let sent_at = self.flight(id).map_or(now, |flight| flight.sent_at);
         let Some(Flight::Docs {
-            ids, depth, single, ..
+            ids,
+            depth,
+            single,
+            piecewise,
+            ..
         }) = self.land(id, now)
         else {
             return self.drop_answers(&answers);
         };
+        let is_stream = depth == Depth::Attached && !piecewise;
         if ids.len() != answers.len() {
             self.drop_answers(&answers);
             let failure = Failure::new(FailureKind::BadShape, "other results than asked for");
-            return self.docs_failed(ids, single, &failure, now);
+            return match is_stream {
+                true => self.stream_failed(ids, false, &failure, now),
+                false => self.docs_failed(ids, single, &failure, now),
+            };
         }
         self.pace.succeeded();
-        let found = answers
-            .iter()
-            .filter(|answer| matches!(answer, Answer::Docs(_)))
-            .count();
+        if is_stream && found(&answers) > 0 {
+            self.streams.worked();
+        }
         // A stream's documents were sized before it was asked for.
         if depth != Depth::Attached {
             let took = now.saturating_sub(sent_at);
-            self.wants.sizes.measured(found, bytes, took);
+            self.wants.sizes.measured(found(&answers), bytes, took);
         }
-        let each = bytes / found.max(1) as u64;
-        for (want, answer) in ids.into_iter().zip(answers) {
-            let settled = self.wants.answer(want, answer, each, now);
-            self.settled(settled);
-        }
-        self.stats.peak_buffer_bytes = self.stats.peak_buffer_bytes.max(self.buffered());
-        self.events.push_back(Event::Ready);
+        self.answered(ids, answers, bytes, now);
+    }
+
+    /// A stream broke off, after answers for its first entries, of so many bytes.
+    pub fn handle_broken_stream(
+        &mut self,
+        id: RequestId,
+        answers: Vec<Answer>,
+        bytes: u64,
+        failure: Failure,
+        now: u64,
+    ) {
+        let Some(Flight::Docs { mut ids, .. }) = self.land(id, now) else {
+            return self.drop_answers(&answers);
+        };
+        self.stats.failures += 1;
+        let rest = ids.split_off(answers.len().min(ids.len()));
+        let brought = found(&answers) > 0;
+        self.answered(ids, answers, bytes, now);
+        self.stream_failed(rest, brought, &failure, now);
     }
 
     /// A request failed.
@@ -218,8 +247,9 @@ impl Planner {
             Flight::Docs {
                 ids,
                 depth: Depth::Attached,
+                piecewise: false,
                 ..
-            } if failure.kind == FailureKind::Absent => self.wants.without_streams(ids),
+            } => self.stream_failed(ids, false, &failure, now),
             Flight::Docs { ids, single, .. } => self.docs_failed(ids, single, &failure, now),
         }
     }
@@ -263,12 +293,50 @@ impl Planner {
         self.events.push_back(Event::Ready);
     }
 
+    /// Answers of a request's entries, of so many bytes together.
+    fn answered(&mut self, ids: Vec<WantId>, answers: Vec<Answer>, bytes: u64, now: u64) {
+        let each = bytes / found(&answers).max(1) as u64;
+        for (want, answer) in ids.into_iter().zip(answers) {
+            let settled = self.wants.answer(want, answer, each, now);
+            self.settled(settled);
+        }
+        self.stats.peak_buffer_bytes = self.stats.peak_buffer_bytes.max(self.buffered());
+        self.events.push_back(Event::Ready);
+    }
+
+    /// `ids` are those that it did not bring; `brought`: there were others.
+    fn stream_failed(&mut self, mut ids: Vec<WantId>, brought: bool, failure: &Failure, now: u64) {
+        if brought {
+            self.streams.worked();
+        }
+        match self.streams.failed(failure, now) {
+            Verdict::NoStreams => self.stats.piecewise_until = self.streams.until,
+            Verdict::NotThese => ids.iter().for_each(|&id| self.wants.without_stream(id)),
+            Verdict::NotTheFirst => ids
+                .iter()
+                .take(1)
+                .for_each(|&id| self.wants.without_stream(id)),
+            Verdict::Again => {
+                // Those behind the one at which it broke off have not been tried.
+                let behind = if brought {
+                    ids.split_off(1.min(ids.len()))
+                } else {
+                    Vec::new()
+                };
+                self.docs_failed(ids, false, failure, now);
+                return self.wants.requeue(behind);
+            }
+        }
+        self.stats.retries += 1;
+        self.wants.requeue(ids);
+    }
+
     fn docs_failed(&mut self, ids: Vec<WantId>, single: bool, failure: &Failure, now: u64) {
         if failure.is_final() && !single {
             // Stock, too, goes on with single GETs: some servers have no
             // _bulk_get, some refuse it to readers.
             self.single_until = Some(now + PROBE_AGAIN_MS);
-            self.stats.single_gets = true;
+            self.stats.single_until = now + PROBE_AGAIN_MS;
             return self.wants.requeue(ids);
         }
         let hold = if failure.is_overload() {
@@ -324,4 +392,9 @@ impl Planner {
     fn drop_rows(&mut self, rows: impl Iterator<Item = RowHandle>) {
         self.events.extend(rows.map(Event::DropRow));
     }
+}
+
+fn found(answers: &[Answer]) -> usize {
+    let docs = |answer: &&Answer| matches!(answer, Answer::Docs(_));
+    answers.iter().filter(docs).count()
 }

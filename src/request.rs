@@ -66,8 +66,11 @@ pub struct Params {
     pub latest: bool,
     /// One replica's answer is enough (`r=1`).
     pub one_replica: bool,
-    /// With the attachments' bytes.
+    /// With the attachments' bytes: in one stream with the documents.
     pub attachments: bool,
+    /// With the attachments' bytes, but those one by one: the server does not
+    /// stream them, or not this document's.
+    pub piecewise: bool,
     /// One GET a document: the server has no `_bulk_get`.
     pub single: bool,
 }
@@ -114,6 +117,9 @@ pub enum Answer {
     Missing,
     /// Another error, in the server's words.
     Error(String),
+    /// The document came, and an attachment of it did not, or was not what the
+    /// document says of it.
+    Attachment(String),
 }
 
 /// A document that came.

@@ -30,8 +30,11 @@ pub struct Stats {
     pub gone: u64,
     /// The first of them, as `id@rev`.
     pub gone_revisions: Vec<String>,
-    /// The server has no `_bulk_get`, or refused it: documents came one by one.
-    pub single_gets: bool,
+    /// Until then (ms, on the planner's clock) the server is taken for one without
+    /// `_bulk_get`, whose documents come one by one; 0 where it has it.
+    pub single_until: u64,
+    /// The same of streams of attachments.
+    pub piecewise_until: u64,
 }
 
 impl Stats {

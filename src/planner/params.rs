@@ -19,13 +19,14 @@ pub(super) enum Depth {
 /// Parameters of a request whose entries wait for `depth`. `first_generation`:
 /// no entry has a history beyond itself. `again`:
 /// leaves are to answer for it. `couch`: the server said that it is
-/// CouchDB, so that `r` is understood.
+/// CouchDB, so that `r` is understood. `piecewise`: it does not stream attachments.
 pub(super) fn params(
     depth: Depth,
     again: bool,
     first_generation: bool,
     couch: bool,
     single: bool,
+    piecewise: bool,
 ) -> Params {
     Params {
         // A revision written without its history makes a false conflict on a
@@ -35,6 +36,7 @@ pub(super) fn params(
         latest: again,
         one_replica: couch && !again,
         attachments: depth == Depth::Attached,
+        piecewise: depth == Depth::Attached && (piecewise || single),
         single,
     }
 }
@@ -50,21 +52,21 @@ mod tests {
 
     #[test]
     fn histories_are_asked_for_unless_every_revision_is_the_first() {
-        assert!(!params(Depth::Plain, false, true, true, false).revs);
-        assert!(params(Depth::Plain, false, false, true, false).revs);
-        assert!(params(Depth::Latest, true, true, true, false).revs);
+        assert!(!params(Depth::Plain, false, true, true, false, false).revs);
+        assert!(params(Depth::Plain, false, false, true, false, false).revs);
+        assert!(params(Depth::Latest, true, true, true, false, false).revs);
     }
 
     #[test]
     fn the_second_ask_is_with_leaves_and_quorum() {
-        let second = params(Depth::Latest, true, false, true, false);
+        let second = params(Depth::Latest, true, false, true, false, false);
         assert!(second.latest && !second.one_replica);
-        let first = params(Depth::Plain, false, false, true, false);
+        let first = params(Depth::Plain, false, false, true, false, false);
         assert!(!first.latest && first.one_replica);
     }
 
     #[test]
     fn unknown_servers_get_no_parameter_that_stock_would_not_send() {
-        assert!(!params(Depth::Plain, false, false, false, false).one_replica);
+        assert!(!params(Depth::Plain, false, false, false, false, false).one_replica);
     }
 }

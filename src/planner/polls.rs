@@ -31,6 +31,8 @@ pub(super) enum Flight {
         bytes: u64,
         /// One GET a document.
         single: bool,
+        /// One GET an attachment.
+        piecewise: bool,
     },
 }
 
@@ -180,12 +182,14 @@ impl Planner {
             slice.first_generation,
             couch,
             single,
+            slice.piecewise || self.streams.are_refused(now),
         );
         let flight = Flight::Docs {
             ids: slice.ids,
             depth: slice.depth,
             bytes: slice.bytes,
             single,
+            piecewise: params.piecewise,
         };
         Some(self.launch(
             flight,

@@ -16,6 +16,9 @@ pub(super) type WantId = u64;
 const MOST_TRIES: u8 = 6;
 /// Tries of an entry whose own row was wrong: the server answered, and said no.
 const MOST_ROW_TRIES: u8 = 3;
+/// Streams that may break off at a document before its attachments are asked for
+/// one by one.
+const STREAM_TRIES: u8 = 3;
 /// A stream of attachments aims at so many bytes; a document is never divided.
 const STREAM_BYTES: u64 = 4_000_000;
 /// Most documents of a stream.
@@ -83,6 +86,8 @@ pub(super) struct Want {
     by_leaves: bool,
     /// Bytes that it is going to have with its attachments.
     expected: u64,
+    /// Its attachments are not had from a stream.
+    piecewise: bool,
     tries: u8,
 }
 
@@ -107,7 +112,7 @@ pub(super) struct Wants {
     retries: Vec<Retry>,
     pub(super) ready_bytes: u64,
     pub(super) sizes: Sizes,
-    /// Stubs are asked for again with their bytes; otherwise the host fetches them.
+    /// Documents that came with stubs are asked for again, with their bytes.
     pub(super) fetch_attachments: bool,
     seed: u64,
 }
@@ -173,6 +178,7 @@ impl Wants {
             depth: Depth::Plain,
             by_leaves: false,
             expected: 0,
+            piecewise: false,
             tries: 0,
         };
         self.queues[want.queue()].insert(id);
@@ -245,7 +251,11 @@ impl Wants {
             })
             .collect();
         let first = &self.all[ids.first()?];
-        let alike = |want: &Want| want.depth == first.depth && want.by_leaves == first.by_leaves;
+        let alike = |want: &Want| {
+            want.depth == first.depth
+                && want.by_leaves == first.by_leaves
+                && want.piecewise == first.piecewise
+        };
         ids.retain(|id| alike(&self.all[id]));
         ids.truncate(if first.by_leaves { 1 } else { most });
         self.slice(ids)
@@ -260,13 +270,15 @@ impl Wants {
     /// stream: their sizes are known. Leaves that answer for another revision
     /// can only be told apart in a stream of their own.
     fn stream_count(&self) -> usize {
-        let (mut count, mut bytes) = (0, 0);
+        let (mut count, mut bytes, mut piecewise) = (0, 0, false);
         for id in &self.queues[ATTACHED].0 {
             let want = &self.all[id];
             bytes += want.expected;
-            if count > 0 && (want.by_leaves || bytes > STREAM_BYTES || count == STREAM_DOCS) {
+            let full = bytes > STREAM_BYTES || count == STREAM_DOCS;
+            if count > 0 && (full || want.by_leaves || want.piecewise != piecewise) {
                 break;
             }
+            piecewise = want.piecewise;
             count += 1;
             if want.by_leaves {
                 break;
@@ -292,6 +304,7 @@ impl Wants {
             by_leaves: first.depth == Depth::Latest || first.by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
             depth: first.depth,
+            piecewise: first.piecewise,
             ids,
             entries,
         })
@@ -322,13 +335,15 @@ impl Wants {
                 row: None,
             };
         };
+        let kind = match answer {
+            Answer::Attachment(_) => FailureKind::Attachment,
+            _ => FailureKind::Row,
+        };
         match answer {
             Answer::Docs(docs) => {
                 let stubs: u64 = docs.iter().filter_map(|doc| doc.stubs).sum();
                 let stubbed = docs.iter().any(|doc| doc.stubs.is_some());
-                // The host fetches what the stream did not bring.
-                let again = want.depth != Depth::Attached && want.tries < MOST_ROW_TRIES;
-                if stubbed && self.fetch_attachments && again {
+                if stubbed && self.fetch_attachments && want.depth != Depth::Attached {
                     want.by_leaves = want.depth == Depth::Latest;
                     want.depth = Depth::Attached;
                     want.expected = bytes + stubs;
@@ -338,9 +353,7 @@ impl Wants {
                         row: None,
                     };
                 }
-                // What the host fetches by itself is in memory too, once it is taken.
-                let host = if self.fetch_attachments { 0 } else { stubs };
-                let bytes = bytes.max(want.expected) + host;
+                let bytes = bytes.max(want.expected);
                 want.docs = docs;
                 want.bytes = bytes;
                 self.ready_bytes += bytes;
@@ -349,17 +362,35 @@ impl Wants {
             Answer::Missing if want.depth == Depth::Latest => self.settle(id, State::Gone),
             Answer::Missing => {
                 // The document came, its stream does not: not in turns for ever.
-                want.tries += u8::from(want.depth == Depth::Attached);
+                if want.depth == Depth::Attached {
+                    want.tries += 1;
+                    want.piecewise |= want.tries >= STREAM_TRIES;
+                    if want.tries >= MOST_TRIES {
+                        let rev = &want.entry.rev;
+                        let reason =
+                            format!("{} at {rev}: missing with attachments", want.entry.id);
+                        return self.settle(
+                            id,
+                            State::Failed(Failure::new(FailureKind::Attachment, reason)),
+                        );
+                    }
+                }
                 want.depth = Depth::Latest;
                 self.queues[LATEST].insert(id);
                 Settled::default()
             }
-            Answer::Error(reason) => {
+            Answer::Attachment(_) if !want.piecewise => {
+                want.tries += 1;
+                want.piecewise = true;
+                self.queues[ATTACHED].insert(id);
+                Settled::default()
+            }
+            Answer::Error(reason) | Answer::Attachment(reason) => {
                 want.tries += 1;
                 if want.tries >= MOST_ROW_TRIES {
                     let rev = &want.entry.rev;
                     let reason = format!("{} at {rev}: {reason}", want.entry.id);
-                    return self.settle(id, State::Failed(Failure::new(FailureKind::Row, reason)));
+                    return self.settle(id, State::Failed(Failure::new(kind, reason)));
                 }
                 let tries = want.tries;
                 let not_before = now + self.wait(tries);
@@ -402,6 +433,7 @@ impl Wants {
             };
             // Halving ends by itself, and each half is another request.
             want.tries += u8::from(!shrinks);
+            want.piecewise |= want.depth == Depth::Attached && want.tries >= STREAM_TRIES;
             tries = tries.max(want.tries);
             if want.tries >= MOST_TRIES || refused && !several {
                 let mut own = failure.clone();
@@ -422,19 +454,10 @@ impl Wants {
         settled
     }
 
-    /// The server does not stream attachments: the host fetches them one by one.
-    pub(super) fn without_streams(&mut self, ids: Vec<WantId>) {
-        self.fetch_attachments = false;
-        let waiting = std::mem::take(&mut self.queues[ATTACHED]).0;
-        for id in ids.into_iter().chain(waiting) {
-            if let Some(want) = self.all.get_mut(&id) {
-                want.depth = if want.by_leaves {
-                    Depth::Latest
-                } else {
-                    Depth::Plain
-                };
-                self.requeue(vec![id]);
-            }
+    /// Not in a stream: the document that one could not be read at.
+    pub(super) fn without_stream(&mut self, id: WantId) {
+        if let Some(want) = self.all.get_mut(&id) {
+            want.piecewise = true;
         }
     }
 
@@ -478,6 +501,7 @@ pub(super) struct Slice {
     pub(super) ids: Vec<WantId>,
     pub(super) entries: Vec<Entry>,
     pub(super) depth: Depth,
+    pub(super) piecewise: bool,
     pub(super) by_leaves: bool,
     pub(super) bytes: u64,
     pub(super) first_generation: bool,

@@ -41,7 +41,7 @@ pub(super) async fn carry_out(driver: Rc<RefCell<Driver>>, request: Request, sig
     if driver.borrow().closed {
         return;
     }
-    let result = answer.and_then(|answer| asking.hand_in(&answer));
+    let result = answer.and_then(|answer| asking.hand_in(answer));
     {
         let inner = &mut *driver.borrow_mut();
         if let Err(failure) = result {
@@ -73,14 +73,10 @@ struct Asking {
 
 impl Asking {
     async fn answer(&self) -> Result<Json, Failure> {
-        let remote = self.remote();
-        if remote.is_some() && self.what() == "attachments" {
-            let leaves = local(self.host.ancestors(&self.entries)).await?;
-            self.name_ancestors(&Array::from(&leaves.value));
+        let what = self.what();
+        if what == "attachments" {
+            local(self.host.name_ancestors(&self.entries)).await?;
         }
-        let Some(remote) = remote else {
-            return local(self.ask_here()).await;
-        };
         let (driver, id) = (self.driver.clone(), self.id);
         let tick = Closure::<dyn FnMut()>::new(move || {
             // The planner may be the one that is reading this very answer.
@@ -89,18 +85,27 @@ impl Asking {
             }
         });
         let tick: &Function = tick.as_ref().unchecked_ref();
-        let (path, body) = self.question();
-        let what = self.what();
-        let call = Call {
-            path: &path,
-            body,
-            upload: None,
-            signal: &self.signal,
-            tick,
-            what,
-            stream: what == "attachments",
+        let answer = match self.remote() {
+            None => local(self.ask_here()).await?,
+            Some(remote) => {
+                let (path, body) = self.question();
+                let call = Call {
+                    path: &path,
+                    body,
+                    upload: None,
+                    signal: &self.signal,
+                    tick,
+                    what,
+                    stream: what == "attachments",
+                };
+                remote.json(&self.host, call).await?
+            }
         };
-        remote.json(&self.host, call).await
+        if matches!(self.ask, Ask::Docs { params, .. } if params.attachments) {
+            let host = &self.host;
+            local(host.complete(&answer.value, &self.entries, &self.signal, tick)).await?;
+        }
+        Ok(answer)
     }
 
     /// Where it is asked; `None` where the host asks.
@@ -117,7 +122,7 @@ impl Asking {
         match &self.ask {
             Ask::Feed { .. } => "feed",
             Ask::Diff { .. } => "diff",
-            Ask::Docs { params, .. } if params.attachments => "attachments",
+            Ask::Docs { params, .. } if is_stream(params) => "attachments",
             Ask::Docs { .. } => "docs",
         }
     }
@@ -153,7 +158,7 @@ impl Asking {
         }
     }
 
-    fn hand_in(&self, answer: &Json) -> Result<(), Failure> {
+    fn hand_in(&self, answer: Json) -> Result<(), Failure> {
         let value = &answer.value;
         match &self.ask {
             Ask::Feed { .. } => {
@@ -167,14 +172,24 @@ impl Asking {
             }
             Ask::Docs { params, .. } => {
                 // What the host asks for itself, it asks as stock does.
-                let (whole, stream) = (self.remote().is_none(), params.attachments);
+                let whole = self.remote().is_none();
                 let (latest, revs) = (params.latest || whole, params.revs || whole);
+                let entries = match &answer.cut {
+                    None => self.entries.clone(),
+                    // Which leaves answer for a revision is known at the end only.
+                    Some(failure) if latest => return Err(failure.clone()),
+                    Some(_) => self.entries.slice(0, answer.results()),
+                };
                 let flat = self
                     .host
-                    .results(value, &self.entries, latest, revs, stream)
+                    .results(value, &entries, latest, revs, is_stream(params))
                     .map_err(bad)?;
-                self.planner()
-                    .handle_docs(self.id, answers(&flat), answer.bytes, now());
+                let (id, answers, bytes) = (self.id, answers(&flat), answer.bytes);
+                let mut planner = self.planner();
+                match answer.cut {
+                    None => planner.handle_docs(id, answers, bytes, now()),
+                    Some(cut) => planner.handle_broken_stream(id, answers, bytes, cut, now()),
+                }
             }
         }
         Ok(())
@@ -183,16 +198,11 @@ impl Asking {
     fn planner(&self) -> RefMut<'_, Planner> {
         RefMut::map(self.driver.borrow_mut(), |driver| &mut driver.planner)
     }
+}
 
-    /// Attachments that a leaf of the target has already are left out.
-    fn name_ancestors(&self, leaves: &Array) {
-        for at in 0..self.entries.length() {
-            let leaf = leaves.get(at);
-            if leaf.is_string() {
-                set(&self.entries.get(at), "atts_since", &Array::of1(&leaf));
-            }
-        }
-    }
+/// Documents and their attachments in one answer.
+fn is_stream(params: &Params) -> bool {
+    params.attachments && !params.piecewise
 }
 
 /// A database of this process. What it throws is told again when the replicator
@@ -215,7 +225,11 @@ async fn local(promise: Result<Promise, JsValue>) -> Result<Json, Failure> {
         }
     })?;
     let bytes = number_of(&value, "bytes") as u64;
-    Ok(Json { value, bytes })
+    Ok(Json {
+        value,
+        bytes,
+        cut: None,
+    })
 }
 
 fn numbers(rows: &[RowHandle]) -> Vec<u32> {
@@ -227,7 +241,7 @@ fn bulk_get(params: Params) -> String {
     let named = [
         (params.revs, "revs=true"),
         (params.latest, "latest=true"),
-        (params.attachments, "attachments=true"),
+        (is_stream(&params), "attachments=true"),
         (params.one_replica, "r=1"),
     ];
     let mut mark = '?';
@@ -290,7 +304,8 @@ fn answers(flat: &Array) -> Vec<Answer> {
     let answer = |count: i32| match count {
         0 => Answer::Missing,
         1.. => Answer::Docs((0..count).map(|_| document()).collect()),
-        _ => Answer::Error(errors.next().unwrap_or_default().into()),
+        -1 => Answer::Error(errors.next().unwrap_or_default().into()),
+        _ => Answer::Attachment(errors.next().unwrap_or_default().into()),
     };
     counts.into_iter().map(answer).collect()
 }

@@ -14,7 +14,8 @@ use crate::multipart::{AttachmentHeaders, Event, MultipartError, Parser, Piece, 
 /// One attachment so far.
 struct Part {
     headers: AttachmentHeaders,
-    pieces: Array,
+    /// What the host makes of its bytes.
+    bytes: JsValue,
 }
 
 /// What was read so far.
@@ -27,14 +28,14 @@ struct Reader<'a> {
     parts: Vec<Part>,
 }
 
-/// Reads the whole response.
+/// Reads the whole response, or as many of its documents as can be read.
 pub(super) async fn read(
     host: &Host,
     response: &JsValue,
     content_type: &str,
     tick: &Function,
 ) -> Result<Json, Failure> {
-    let mut parser = Parser::new(content_type).map_err(malformed)?;
+    let parser = Parser::new(content_type).map_err(malformed)?;
     let mut reader = Reader {
         host,
         results: Array::new(),
@@ -43,22 +44,7 @@ pub(super) async fn read(
         parts: Vec::new(),
     };
     let mut bytes = 0;
-    let chunks = host.chunks(response).map_err(network)?;
-    loop {
-        let next = host.next_chunk(&chunks).map_err(network)?;
-        let chunk = JsFuture::from(next).await.map_err(network)?;
-        let Ok(chunk) = chunk.dyn_into::<Uint8Array>() else {
-            break;
-        };
-        let _ = tick.call0(&JsValue::UNDEFINED);
-        bytes += u64::from(chunk.length());
-        let parsed = parser.handle_chunk(&chunk.to_vec());
-        while let Some(event) = parser.poll_event() {
-            reader.take(event, &chunk)?;
-        }
-        parsed.map_err(malformed)?;
-    }
-    parser.handle_end().map_err(malformed)?;
+    let read = reader.read(response, parser, tick, &mut bytes).await;
     let filled = Promise::all(&reader.filling);
     JsFuture::from(filled)
         .await
@@ -68,23 +54,49 @@ pub(super) async fn read(
     Ok(Json {
         value: value.into(),
         bytes,
+        cut: read.err(),
     })
 }
 
 impl Reader<'_> {
+    async fn read(
+        &mut self,
+        response: &JsValue,
+        mut parser: Parser,
+        tick: &Function,
+        bytes: &mut u64,
+    ) -> Result<(), Failure> {
+        let chunks = self.host.chunks(response).map_err(network)?;
+        loop {
+            let next = self.host.next_chunk(&chunks).map_err(network)?;
+            let chunk = JsFuture::from(next).await.map_err(network)?;
+            let Ok(chunk) = chunk.dyn_into::<Uint8Array>() else {
+                return parser.handle_end().map_err(malformed);
+            };
+            let _ = tick.call0(&JsValue::UNDEFINED);
+            *bytes += u64::from(chunk.length());
+            let parsed = parser.handle_chunk(&chunk.to_vec());
+            while let Some(event) = parser.poll_event() {
+                self.take(event, &chunk)?;
+            }
+            parsed.map_err(malformed)?;
+        }
+    }
+
     fn take(&mut self, event: Event, chunk: &Uint8Array) -> Result<(), Failure> {
         match event {
             Event::Document(piece) => {
                 self.doc = self.json(piece, chunk)?;
                 self.parts.clear();
             }
-            Event::AttachmentStart(headers) => self.parts.push(Part {
-                headers,
-                pieces: Array::new(),
-            }),
+            Event::AttachmentStart(headers) => {
+                let length = headers.content_length.map_or(-1.0, |length| length as f64);
+                let bytes = self.host.part(length);
+                self.parts.push(Part { headers, bytes });
+            }
             Event::AttachmentChunk(piece) => {
                 if let Some(part) = self.parts.last() {
-                    part.pieces.push(&bytes_of(piece, chunk));
+                    self.host.piece(&part.bytes, &bytes_of(piece, chunk));
                 }
             }
             Event::AttachmentEnd | Event::End => {}
@@ -139,7 +151,7 @@ impl Reader<'_> {
         let pairs = pair_attachments(&names, &files).map_err(malformed)?;
         for (part, at) in self.parts.iter().zip(pairs) {
             let encoding = part.headers.content_encoding.as_deref().unwrap_or_default();
-            let filling = self.host.fill(&follows[at].1, &part.pieces, encoding);
+            let filling = self.host.fill(&follows[at].1, &part.bytes, encoding);
             let filling = filling.map_err(|thrown| broken(words(&thrown)))?;
             self.filling.push(&filling);
         }

@@ -48,6 +48,17 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     pub(super) fn single(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
 
+    /// Gives the documents of an answer the attachments that it left out, from the
+    /// target or one by one; `tick` is called as bytes arrive.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn complete(
+        this: &Host,
+        answer: &JsValue,
+        entries: &Array,
+        signal: &AbortSignal,
+        tick: &Function,
+    ) -> Result<Promise, JsValue>;
+
     /// What the documents' answer holds: `[first document, counts, stubs, errors]`.
     #[wasm_bindgen(method, catch)]
     pub(super) fn results(
@@ -112,18 +123,26 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub(super) fn text(this: &Host, bytes: &Uint8Array) -> JsValue;
 
+    /// An attachment begins, of so many bytes; below 0 where the stream tells none.
+    #[wasm_bindgen(method)]
+    pub(super) fn part(this: &Host, length: f64) -> JsValue;
+
+    /// The next bytes of what [`part`](Self::part) answered.
+    #[wasm_bindgen(method)]
+    pub(super) fn piece(this: &Host, part: &JsValue, piece: &Uint8Array);
+
     /// Makes an entry of `_attachments` whole: its bytes, of that encoding.
     #[wasm_bindgen(method, catch)]
     pub(super) fn fill(
         this: &Host,
         entry: &JsValue,
-        pieces: &Array,
+        part: &JsValue,
         encoding: &str,
     ) -> Result<Promise, JsValue>;
 
-    /// For each document, a leaf that the target holds, or nothing.
-    #[wasm_bindgen(method, catch)]
-    pub(super) fn ancestors(this: &Host, docs: &Array) -> Result<Promise, JsValue>;
+    /// Of each document that the target holds, names a leaf as `atts_since`.
+    #[wasm_bindgen(method, catch, js_name = nameAncestors)]
+    pub(super) fn name_ancestors(this: &Host, entries: &Array) -> Result<Promise, JsValue>;
 
     /// Sends a document with its attachments behind it, and answers the response.
     #[wasm_bindgen(method, catch)]

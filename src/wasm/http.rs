@@ -2,7 +2,7 @@
 //! handle where only that carries the right cookies or the user's own `fetch`.
 
 use gloo_net::http::Headers;
-use js_sys::{Function, JsString, Promise};
+use js_sys::{Array, Function, JsString, Promise};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
@@ -54,6 +54,15 @@ pub(super) struct Call<'a> {
 pub(super) struct Json {
     pub(super) value: JsValue,
     pub(super) bytes: u64,
+    /// A stream broke off: what `value` holds came before.
+    pub(super) cut: Option<Failure>,
+}
+
+impl Json {
+    /// How many results of a `_bulk_get` there are.
+    pub(super) fn results(&self) -> u32 {
+        Array::from(&get(&self.value, "results")).length()
+    }
 }
 
 impl Remote {
@@ -90,6 +99,7 @@ impl Remote {
             return Ok(Json {
                 value,
                 bytes: bytes as u64,
+                cut: None,
             });
         }
         Err(refusal(status, parsed, retry_after(&response)))

@@ -29,6 +29,8 @@ pub(super) fn config(value: &JsValue) -> Config {
         max_buffer_bytes: number("maxBufferBytes", default.max_buffer_bytes),
         max_rows_ahead: number("maxRowsAhead", default.max_rows_ahead.into()) as u32,
         stall_ms: number("stallMs", default.stall_ms),
+        single_until: number("singleUntil", default.single_until),
+        piecewise_until: number("piecewiseUntil", default.piecewise_until),
         seed: number("seed", default.seed),
     }
 }

@@ -39,8 +39,6 @@ pub(crate) struct Ledger {
     pages_asked: HashSet<Seq>,
     diffs_asked: HashSet<RowHandle>,
     docs_asked: HashSet<Question>,
-    /// Answered with stubs, and so not kept.
-    stubbed: HashSet<Question>,
     /// Answered "missing" once, and once with leaves and quorum.
     missing: HashSet<(Rc<str>, Rc<str>)>,
     gone: HashSet<(Rc<str>, Rc<str>)>,
@@ -148,12 +146,6 @@ impl Ledger {
                 for entry in &entries {
                     self.docs_asked.remove(&question(entry, params));
                 }
-                // A server without streams: what waits for one begins again.
-                if params.attachments {
-                    for question in self.stubbed.drain() {
-                        self.docs_asked.remove(&question);
-                    }
-                }
             }
         }
         true
@@ -162,10 +154,6 @@ impl Ledger {
     pub(crate) fn entry_failed(&mut self, entry: &Entry, params: Params) {
         self.docs_failed = true;
         self.docs_asked.remove(&question(entry, params));
-    }
-
-    pub(crate) fn entry_stubbed(&mut self, entry: &Entry, params: Params) {
-        self.stubbed.insert(question(entry, params));
     }
 
     pub(crate) fn entry_missing(&mut self, entry: &Entry, params: Params) {

@@ -74,7 +74,7 @@ fn refusal(ask: &Ask, scenario: &Scenario) -> Option<Failure> {
     if !scenario.server.bulk_get {
         return Some(status(FailureKind::Absent, 404, None));
     }
-    if params.attachments && !scenario.server.multipart {
+    if params.attachments && !params.piecewise && !scenario.server.multipart {
         return Some(status(FailureKind::Absent, 406, None));
     }
     (entries.len() > scenario.server.most_entries).then(|| status(FailureKind::Status, 413, None))

@@ -219,6 +219,7 @@ fn config() -> impl Strategy<Value = Config> {
                 max_rows_ahead,
                 stall_ms,
                 seed,
+                ..Config::default()
             },
         )
 }

@@ -254,9 +254,6 @@ impl World {
             .map(|(found, entry)| match found {
                 Found::Docs { docs, bytes, stubs } => {
                     total += bytes;
-                    if counts && stubs.is_some() {
-                        ledger.entry_stubbed(entry, params);
-                    }
                     let docs = docs.into_iter().map(|info| GotDoc {
                         handle: ledger.doc(info),
                         stubs,

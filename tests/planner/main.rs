@@ -1,6 +1,7 @@
 //! What the planner does, one behaviour a test: the tests' names tell the story.
 //! What has to be true of every run is in `tests/oracle`.
 
+mod attachments;
 mod batches;
 mod checkpoint;
 mod demand;

@@ -4,7 +4,7 @@ use pouchdb_fast_sync::planner::Planner;
 use pouchdb_fast_sync::request::Answer;
 
 use crate::support::Desk;
-use crate::words::{Asked, ONE, absent, config};
+use crate::words::{Asked, ONE, config};
 
 fn missing(desk: &mut Desk, asked: &Asked, ids: &[&str]) {
     desk.answer_with(asked, 100, |desk, entry| {
@@ -99,111 +99,4 @@ fn second_asks_travel_together_before_what_comes_later_in_the_feed() {
     let again = desk.ask_docs();
     assert_eq!(again[0].ids(), ["d0", "d1", "d2"]);
     assert!(!again[1].params.latest);
-}
-
-#[test]
-fn documents_with_attachments_are_asked_for_again_in_a_stream() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(3);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, entry| match &*entry.id {
-        "d1" => desk.docs(1, Some(9_000)),
-        _ => desk.doc(),
-    });
-    assert_eq!(desk.dropped(), 1, "the document with stubs");
-    let stream = desk.ask_one();
-    assert_eq!(stream.ids(), ["d1"]);
-    assert!(stream.params.attachments && !stream.params.latest);
-    desk.answer(&stream, 9_100);
-    assert_eq!(desk.take_count(10), Some(3));
-}
-
-#[test]
-fn a_stub_that_a_stream_brings_is_left_to_the_host() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(1);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, _| desk.docs(1, Some(10)));
-    let stream = desk.ask_one();
-    desk.answer_with(&stream, 100, |desk, _| desk.docs(1, Some(10)));
-    assert_eq!(desk.take_count(10), Some(1));
-    assert_eq!(desk.take_docs("d0", "1-a"), 1);
-}
-
-#[test]
-fn leaves_with_attachments_have_a_stream_each() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(2);
-    let asked = desk.ask_one();
-    missing(&mut desk, &asked, &["d0", "d1"]);
-    let again = desk.ask_one();
-    desk.answer_with(&again, 100, |desk, _| desk.docs(2, Some(10)));
-    for stream in desk.ask_docs() {
-        assert_eq!(
-            stream.entries.len(),
-            1,
-            "leaves do not say what they answer"
-        );
-        assert!(stream.params.latest && stream.params.attachments);
-        assert!(!stream.params.one_replica && stream.params.revs);
-    }
-}
-
-#[test]
-fn a_server_without_streams_is_asked_the_plain_way_from_then_on() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(2);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, _| desk.docs(1, Some(10)));
-    let stream = desk.ask_one();
-    desk.fail(&stream, absent());
-    let plain = desk.ask_one();
-    assert!(!plain.params.attachments && !plain.params.single);
-    desk.answer_with(&plain, 100, |desk, _| desk.docs(1, Some(10)));
-    assert_eq!(desk.take_count(10), Some(2));
-}
-
-/// Replaced between the ask for the document and the ask for its attachments.
-#[test]
-fn a_document_that_is_gone_when_its_stream_is_asked_for_has_its_leaves_answer() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(1);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, _| desk.docs(1, Some(10)));
-    let stream = desk.ask_one();
-    missing(&mut desk, &stream, &["d0"]);
-    let again = desk.ask_one();
-    assert!(again.params.latest);
-    desk.answer(&again, 100);
-    assert_eq!(desk.take_count(10), Some(1));
-    assert_eq!(desk.take_docs("d0", "1-a"), 1);
-}
-
-/// A server that sends the document, and never its stream.
-#[test]
-fn asking_in_turns_for_a_document_and_its_stream_comes_to_an_end() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(1);
-    let mut asks = 0;
-    while let Some(asked) = desk.ask_docs().pop() {
-        asks += 1;
-        assert!(asks < 20, "it goes on for ever");
-        let stream = asked.params.attachments;
-        desk.answer_with(&asked, 100, |desk, _| match stream {
-            true => Answer::Missing,
-            false => desk.docs(1, Some(10)),
-        });
-    }
-    assert_eq!(desk.take_count(10), Some(1));
-    assert_eq!(
-        desk.take_docs("d0", "1-a"),
-        1,
-        "the host fetches its attachments"
-    );
 }

@@ -223,6 +223,14 @@ impl Desk {
         Answer::Docs((0..count).map(doc).collect())
     }
 
+    /// A stream breaks off after so many documents.
+    pub(crate) fn break_after(&mut self, asked: &Asked, docs: usize, failure: Failure) {
+        let answers = (0..docs).map(|_| self.doc()).collect();
+        let (id, bytes) = (asked.id, docs as u64 * 100);
+        self.planner
+            .handle_broken_stream(id, answers, bytes, failure, self.now);
+    }
+
     pub(crate) fn fail(&mut self, asked: &Asked, failure: Failure) {
         self.planner.handle_failure(asked.id, failure, self.now);
     }
