@@ -23,6 +23,7 @@ export function refusesMultipart(base) {
  * @throws where an attachment is nothing that is known here
  */
 export async function outgoing(docs, remote) {
+  docs.forEach(clean);
   // Others than CouchDB may take it for something else.
   const multipart = docs.some(isLarge) && mayAsk(remote.base) && (await remote.isCouch());
   const out = [];
@@ -32,6 +33,25 @@ export async function outgoing(docs, remote) {
     else out.push(await inline(doc));
   }
   return out;
+}
+
+/** Of an attachment, what PouchDB hands on. */
+const KEPT = ['data', 'digest', 'content_type', 'length', 'revpos', 'stub'];
+
+/**
+ * As PouchDB's `bulkDocs` does with each document (pouchdb-core, `cleanDocs`).
+ * @param {any} doc
+ */
+function clean(doc) {
+  if (!doc._attachments) return;
+  texts.delete(doc);
+  if (doc._deleted) {
+    delete doc._attachments;
+    return;
+  }
+  for (const [name, attachment] of Object.entries(doc._attachments)) {
+    doc._attachments[name] = Object.fromEntries(KEPT.filter((key) => key in attachment).map((key) => [key, attachment[key]]));
+  }
 }
 
 /** @param {string} base */

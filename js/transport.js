@@ -125,7 +125,7 @@ export class Transport {
  */
 function repeated(node, url, init) {
   const answer = node(url, init);
-  if (!init.agent || init.method === 'POST') return answer;
+  if (!init.agent || init.method === 'POST' || init.body?.pipe) return answer;
   return answer.catch((error) => {
     if (!/^(ECONNRESET|EPIPE)$/.test(error.code) || init.signal?.aborted) throw error;
     // Others that were kept may be closed too: this one is new.
