@@ -61,7 +61,7 @@ const lasting = [
   ['a proxy\'s page with status 200', FEED, faults.html(200), 'fast_sync_bad_json', /status 200/],
   ['a proxy\'s page with status 200', DOCS, faults.html(200), 'fast_sync_bad_json', /status 200/],
   ['JSON that is cut', FEED, faults.truncate(700), 'fast_sync_bad_json', /200/],
-  ['JSON that is cut', DOCS, faults.truncate(700), 'fast_sync_bad_json', /200/],
+  ['JSON that is cut', DOCS, faults.truncate(100), 'fast_sync_bad_json', /200/],
   ['a connection reset', DOCS, faults.resetBefore(), 'fast_sync_network', /./],
   ['429', DOCS, faults.status(429), 'fast_sync_status', /429/],
   ['503', DOCS, faults.status(503, { error: 'unavailable', reason: 'maintenance' }), 'fast_sync_status', /503.*maintenance/],
