@@ -1,11 +1,8 @@
 //! Failures in the planner's own words: what went wrong with a request, and
 //! whether asking again can help. URLs and bodies stay with the host.
 
-use serde::Serialize;
-
 /// Why a request brought nothing usable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// What kind of failure it was.
     pub kind: FailureKind,
@@ -18,8 +15,7 @@ pub struct Failure {
 }
 
 /// The kinds of failure that are treated differently.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// No answer: refused, reset, aborted by the network.
     Network,
@@ -50,7 +46,7 @@ impl Failure {
         }
     }
 
-    /// The stable code under which the host reports it.
+    /// The stable code under which the host reports it: `fast_sync_` and the kind.
     pub fn code(&self) -> &'static str {
         match self.kind {
             FailureKind::Network => "fast_sync_network",

@@ -1,14 +1,13 @@
 //! Figures of a run, for `sync.fastSync.stats`. Times are sums over requests,
 //! which overlap: they tell where the waiting was, not how long the run took.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// Most ids that the statistics name.
 const MOST_NAMED: usize = 100;
 
 /// What the planner counted.
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Rows of the feed.
     pub rows: u64,
@@ -44,4 +43,34 @@ impl Stats {
             self.gone_revisions.push(format!("{id}@{rev}"));
         }
     }
+}
+
+/// As a map of plain numbers: for a struct, serde-wasm-bindgen keeps a table of
+/// field names, and for integers it looks at how large they are, which together
+/// would be larger than all that is here.
+impl Serialize for Stats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let number = |figure: u64| Figure::Number(figure as f64);
+        serializer.collect_map([
+            ("rows", number(self.rows)),
+            ("docs", number(self.docs)),
+            ("failures", number(self.failures)),
+            ("retries", number(self.retries)),
+            ("feedMs", number(self.feed_ms)),
+            ("docsMs", number(self.docs_ms)),
+            ("diffMs", number(self.diff_ms)),
+            ("peakBufferBytes", number(self.peak_buffer_bytes)),
+            ("gone", number(self.gone)),
+            ("goneRevisions", Figure::Names(&self.gone_revisions)),
+            ("singleUntil", number(self.single_until)),
+            ("piecewiseUntil", number(self.piecewise_until)),
+        ])
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Figure<'a> {
+    Number(f64),
+    Names(&'a [String]),
 }

@@ -15,6 +15,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use js_sys::{Array, Promise};
+use serde::Serialize;
 use wasm_bindgen::prelude::*;
 
 use self::driver::Driver;
@@ -119,9 +120,11 @@ impl Engine {
     }
 
     /// Figures so far.
-    pub fn stats(&self) -> Result<JsValue, JsError> {
+    pub fn stats(&self) -> JsValue {
         let driver = self.driver.borrow();
-        Ok(serde_wasm_bindgen::to_value(driver.planner.stats())?)
+        let serializer = serde_wasm_bindgen::Serializer::new().serialize_maps_as_objects(true);
+        let stats = driver.planner.stats().serialize(&serializer);
+        stats.unwrap_or(JsValue::UNDEFINED)
     }
 
     /// Ends every request and forgets everything; what waits is rejected.

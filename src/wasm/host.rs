@@ -1,7 +1,7 @@
 //! What the engine needs of its JS side, and the small conversions between the
 //! two. Which database a call reaches is the host's business.
 
-use js_sys::{Array, Function, Promise, Reflect, Uint8Array};
+use js_sys::{Array, Function, Object, Promise, Reflect, Uint8Array};
 use wasm_bindgen::prelude::*;
 use web_sys::AbortSignal;
 
@@ -197,9 +197,16 @@ pub(super) fn set(object: &JsValue, name: &str, value: &JsValue) {
 
 /// What a promise of the engine rejects with.
 pub(super) fn rejection(failure: &Failure) -> JsValue {
-    let value = serde_wasm_bindgen::to_value(failure).unwrap_or(JsValue::UNDEFINED);
-    set(&value, "code", &failure.code().into());
-    value
+    let code = failure.code();
+    let kind = code.strip_prefix("fast_sync_").unwrap_or(code);
+    let retry_after = failure.retry_after.map(|wait| wait as f64);
+    let value = Object::new();
+    set(&value, "kind", &kind.into());
+    set(&value, "status", &failure.status.into());
+    set(&value, "retryAfter", &retry_after.into());
+    set(&value, "reason", &failure.reason.as_str().into());
+    set(&value, "code", &code.into());
+    value.into()
 }
 
 /// One text, divided by NUL. `[&str]::join` would be ten times as large.
