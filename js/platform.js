@@ -19,11 +19,11 @@ let agent;
  * @returns {((url: URL) => any) | undefined} by the protocol, as node-fetch wants it
  */
 export function keepAlive() {
-  const http = inNode && process.getBuiltinModule?.('node:http');
+  const http = inNode && process.getBuiltinModule?.('http');
   if (!http) return undefined;
   if (!agent) {
     const plain = failing(new http.Agent({ keepAlive: true }));
-    const secure = failing(new (process.getBuiltinModule('node:https').Agent)({ keepAlive: true }));
+    const secure = failing(new (process.getBuiltinModule('https').Agent)({ keepAlive: true }));
     agent = ({ protocol }) => (protocol === 'https:' ? secure : plain);
   }
   return agent;
