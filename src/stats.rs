@@ -40,7 +40,7 @@ impl Stats {
     pub(crate) fn passed_over(&mut self, id: &str, rev: &str) {
         self.gone += 1;
         if self.gone_revisions.len() < MOST_NAMED {
-            self.gone_revisions.push(format!("{id}@{rev}"));
+            self.gone_revisions.push(String::from_iter([id, "@", rev]));
         }
     }
 }

@@ -87,8 +87,12 @@ impl Body {
         };
         match self.role {
             Role::Error => events.push_back(Event::ErrorPart(json)),
-            Role::Document => events.extend([Event::Document(json), Event::DocumentEnd]),
-            _ => events.push_back(Event::Document(json)),
+            role => {
+                events.push_back(Event::Document(json));
+                if role == Role::Document {
+                    events.push_back(Event::DocumentEnd);
+                }
+            }
         }
         Ok(())
     }

@@ -38,7 +38,8 @@ impl Delimiter {
         if !plain || boundary.is_empty() || boundary.len() > MAX_BOUNDARY {
             return Err(MultipartError::ContentType);
         }
-        let pattern = [b"\r\n--", boundary.as_bytes()].concat();
+        let mut pattern = b"\r\n--".to_vec();
+        pattern.extend_from_slice(boundary.as_bytes());
         Ok(Self {
             pattern,
             matched: 0,

@@ -19,20 +19,22 @@ pub(super) enum Kind {
     Other,
 }
 
-/// Reads a `Content-Type`.
+/// Reads a `Content-Type`. As bytes, as everything here: where text may be cut
+/// is a question that the bytes looked for, all ASCII, do not raise.
 pub(super) fn kind(content_type: &str) -> Result<Kind, MultipartError> {
-    let media = content_type.split(';').next().unwrap_or_default().trim();
-    if media.eq_ignore_ascii_case("application/json") {
-        let error = parameter(content_type, "error")?;
+    let (media, parameters) = cut(content_type.as_bytes(), b";");
+    let media = media.trim_ascii();
+    if media.eq_ignore_ascii_case(b"application/json") {
+        let error = parameter(parameters, b"error")?;
         return Ok(Kind::Json {
             error: error.is_some_and(|value| value == "true"),
         });
     }
-    let family = media.split('/').next().unwrap_or_default();
-    if !family.eq_ignore_ascii_case("multipart") {
+    let (family, _) = cut(media, b"/");
+    if !family.eq_ignore_ascii_case(b"multipart") {
         return Ok(Kind::Other);
     }
-    match parameter(content_type, "boundary")? {
+    match parameter(parameters, b"boundary")? {
         Some(boundary) => Ok(Kind::Multipart { boundary }),
         None => Err(MultipartError::ContentType),
     }
@@ -50,18 +52,19 @@ pub(super) fn parse(head: &[u8]) -> Result<AttachmentHeaders, MultipartError> {
             return Err(MultipartError::BadHeader);
         }
         let value = value[1..].trim_ascii();
-        match name.to_ascii_lowercase().as_slice() {
-            b"content-type" => set(&mut headers.content_type, text(value)?)?,
-            b"content-encoding" => set(&mut headers.content_encoding, text(value)?)?,
-            b"content-length" => set(&mut headers.content_length, length(value)?)?,
-            b"content-disposition" => {
-                if disposed {
-                    return Err(MultipartError::BadHeader);
-                }
-                disposed = true;
-                headers.filename = filename(value)?;
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        if is(b"content-type") {
+            set(&mut headers.content_type, text(value)?)?;
+        } else if is(b"content-encoding") {
+            set(&mut headers.content_encoding, text(value)?)?;
+        } else if is(b"content-length") {
+            set(&mut headers.content_length, length(value)?)?;
+        } else if is(b"content-disposition") {
+            if disposed {
+                return Err(MultipartError::BadHeader);
             }
-            _ => {}
+            disposed = true;
+            headers.filename = filename(value)?;
         }
     }
     Ok(headers)
@@ -111,7 +114,7 @@ fn filename(disposition: &[u8]) -> Result<Option<String>, MultipartError> {
     };
     let value = &disposition[at + KEY.len()..];
     let Some(quoted) = value.strip_prefix(b"\"") else {
-        let token = value.split(|&b| b == b';').next().unwrap_or_default();
+        let (token, _) = cut(value, b";");
         return text(token.trim_ascii()).map(Some);
     };
     let last = quoted.iter().rposition(|&b| b == b'"');
@@ -119,41 +122,49 @@ fn filename(disposition: &[u8]) -> Result<Option<String>, MultipartError> {
 }
 
 /// The value of a parameter, quoted or not; of the first, should it come twice.
-fn parameter(header: &str, wanted: &str) -> Result<Option<String>, MultipartError> {
-    let mut rest = header.split_once(';').map_or("", |(_, rest)| rest);
-    while !rest.is_empty() {
-        let end = rest.find([';', '=']).unwrap_or(rest.len());
-        let name = rest[..end].trim();
-        let Some(value) = rest[end..].strip_prefix('=') else {
-            rest = rest.get(end + 1..).unwrap_or_default();
+/// Each stands behind a semicolon.
+fn parameter(mut rest: &[u8], wanted: &[u8]) -> Result<Option<String>, MultipartError> {
+    while let [b';', pair @ ..] = rest {
+        let (name, after) = cut(pair, b";=");
+        let [b'=', value @ ..] = after else {
+            rest = after;
             continue;
         };
-        let (value, after) = match value.trim_start().strip_prefix('"') {
-            Some(quoted) => unquote(quoted)?,
-            None => {
-                let end = value.find(';').unwrap_or(value.len());
-                (value[..end].trim().to_owned(), &value[end..])
+        let (value, after) = match value.trim_ascii_start() {
+            [b'"', quoted @ ..] => unquote(quoted)?,
+            _ => {
+                let (value, after) = cut(value, b";");
+                (value.trim_ascii().to_vec(), after)
             }
         };
-        if name.eq_ignore_ascii_case(wanted) {
-            return Ok(Some(value));
+        if name.trim_ascii().eq_ignore_ascii_case(wanted) {
+            return text(&value).map(Some);
         }
-        rest = after.split_once(';').map_or("", |(_, rest)| rest);
+        (_, rest) = cut(after, b";");
     }
     Ok(None)
 }
 
-fn unquote(quoted: &str) -> Result<(String, &str), MultipartError> {
-    let mut value = String::new();
-    let mut chars = quoted.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '"' => return Ok((value, &quoted[at + 1..])),
-            '\\' => value.extend(chars.next().map(|(_, escaped)| escaped)),
-            _ => value.push(char),
+fn unquote(mut rest: &[u8]) -> Result<(Vec<u8>, &[u8]), MultipartError> {
+    let mut value = Vec::new();
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match (byte, after) {
+            (b'"', _) => return Ok((value, after)),
+            (b'\\', [escaped, after @ ..]) => {
+                value.push(*escaped);
+                rest = after;
+            }
+            _ => value.push(*byte),
         }
     }
     Err(MultipartError::BadHeader)
+}
+
+/// Before and from the first of the `marks`.
+fn cut<'a>(bytes: &'a [u8], marks: &[u8]) -> (&'a [u8], &'a [u8]) {
+    let mark = bytes.iter().position(|byte| marks.contains(byte));
+    bytes.split_at(mark.unwrap_or(bytes.len()))
 }
 
 #[cfg(test)]

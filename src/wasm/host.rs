@@ -167,7 +167,7 @@ extern "C" {
     pub(super) fn clear_timeout(timer: &JsValue);
 
     #[wasm_bindgen(js_name = String)]
-    fn string(value: &JsValue) -> String;
+    pub(super) fn string(value: &JsValue) -> String;
 
     #[wasm_bindgen(js_name = Number)]
     pub(super) fn number(value: &JsValue) -> f64;

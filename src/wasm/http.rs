@@ -8,7 +8,7 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{AbortSignal, RequestCredentials, RequestInit};
 
 use super::attachments;
-use super::host::{Host, get, number, number_of, words};
+use super::host::{Host, get, number, number_of, string, words};
 use crate::error::{Failure, FailureKind};
 
 #[wasm_bindgen]
@@ -171,7 +171,7 @@ fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Fail
             kind,
             status,
             retry_after,
-            reason: format!("status {status}"),
+            reason: String::from_iter(["status ", &string(&status.into())]),
         };
     };
     let reason = body
@@ -188,7 +188,7 @@ fn refusal(status: u16, body: Option<JsValue>, retry_after: Option<u64>) -> Fail
         kind,
         status,
         retry_after,
-        reason: format!("{error}: {reason}"),
+        reason: String::from_iter([&*error, ": ", &reason]),
     }
 }
 
