@@ -35,7 +35,7 @@ export function keepAlive() {
  * @param {AbortSignal} signal
  */
 export function unlimited(signal) {
-  if (inNode) process.getBuiltinModule?.('node:events').setMaxListeners(0, signal);
+  if (inNode) process.getBuiltinModule?.('events').setMaxListeners(0, signal);
 }
 
 /**
@@ -134,6 +134,6 @@ export async function base64(data) {
  * @param {Uint8Array<ArrayBuffer>[]} pieces
  */
 export function stream(pieces) {
-  const { Readable } = process.getBuiltinModule('node:stream');
+  const { Readable } = process.getBuiltinModule('stream');
   return Readable.from(pieces, { objectMode: false });
 }
