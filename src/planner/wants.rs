@@ -123,6 +123,12 @@ const ATTACHED: usize = 2;
 const PLAIN: usize = 3;
 
 impl Want {
+    /// What is wrong, and with which document. Formatting would be larger.
+    fn named(&self, reason: &str) -> String {
+        let Entry { id, rev, .. } = &self.entry;
+        String::from_iter([id, " at ", rev, ": ", reason])
+    }
+
     /// The queue that it waits in: what somebody waits for, second asks,
     /// attachments, the feed's order.
     fn queue(&self) -> usize {
@@ -366,9 +372,7 @@ impl Wants {
                     want.tries += 1;
                     want.piecewise |= want.tries >= STREAM_TRIES;
                     if want.tries >= MOST_TRIES {
-                        let rev = &want.entry.rev;
-                        let reason =
-                            format!("{} at {rev}: missing with attachments", want.entry.id);
+                        let reason = want.named("missing with attachments");
                         return self.settle(
                             id,
                             State::Failed(Failure::new(FailureKind::Attachment, reason)),
@@ -388,8 +392,7 @@ impl Wants {
             Answer::Error(reason) | Answer::Attachment(reason) => {
                 want.tries += 1;
                 if want.tries >= MOST_ROW_TRIES {
-                    let rev = &want.entry.rev;
-                    let reason = format!("{} at {rev}: {reason}", want.entry.id);
+                    let reason = want.named(&reason);
                     return self.settle(id, State::Failed(Failure::new(kind, reason)));
                 }
                 let tries = want.tries;
@@ -437,7 +440,7 @@ impl Wants {
             tries = tries.max(want.tries);
             if want.tries >= MOST_TRIES || refused && !several {
                 let mut own = failure.clone();
-                own.reason = format!("{} at {}: {}", want.entry.id, want.entry.rev, own.reason);
+                own.reason = want.named(&own.reason);
                 settled.push(self.settle(id, State::Failed(own)));
             } else {
                 again.push(id);
