@@ -11,8 +11,8 @@ const BELIEVED = 1 << 30;
 
 /** @type {any} */
 const { Buffer } = globalThis;
-const crypto = builtin('node:crypto');
-const zlib = builtin('node:zlib');
+const crypto = builtin('crypto');
+const zlib = builtin('zlib');
 
 /** Without it, a compressed attachment has to be asked for alone: the browser's `fetch` inflates it. */
 export const canInflate = Boolean(zlib) || typeof DecompressionStream === 'function';
