@@ -103,21 +103,21 @@ alike('without retry the first failure ends it', async ({ db, url, couch }) => {
 
 test('a batch fails in the middle: what was written stays, the rest comes with the retry', async (t) => {
   const { fast } = pouchesOnce(9);
-  const { couch, database, url } = await scene(t, { docs: 200 });
+  const { couch, database, url } = await scene(t, { docs: 700 });
   const db = local(t, fast);
-  // More often than the engine tries by itself.
+  // One request brings at most 500 documents. It fails more often than the engine tries by itself.
   const broken = couch.faults.add({
     when: { path: /_bulk_get/ }, after: 1, times: Infinity, action: faults.status(500),
   });
-  const replication = db.replicate.from(url, { live: true, retry: true, batch_size: 20, back_off_function: () => 30 });
+  const replication = db.replicate.from(url, { live: true, retry: true, batch_size: 100, back_off_function: () => 30 });
   const seen = observe(replication);
   await until(replication, 'paused', (error) => Boolean(error));
   broken.remove();
-  await has(db, 200);
+  await has(db, 700);
   replication.cancel();
   await seen.ended;
   compare(serverSnapshot(database), await snapshot(db));
-  assert.equal(new Set(seen.docs).size, 200);
+  assert.equal(new Set(seen.docs).size, 700);
 });
 
 test('a live pull asks for its feed as often as stock', async (t) => {
