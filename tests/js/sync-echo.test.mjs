@@ -61,7 +61,7 @@ test('an edit of what was just pulled is pushed', { timeout: 30_000 }, async (t)
   const sync = db.sync(url, { live: true });
   await has(db, 50);
   for (const { id } of (await db.allDocs()).rows) await db.put({ ...await db.get(id), edited: true });
-  await eventually(() => [...database.docs.keys()].every((id) => database.get(id).edited));
+  await eventually(() => [...database.docs.keys()].every((id) => /** @type {any} */ (database.get(id)).edited));
   sync.cancel();
   await sync;
   compare(serverSnapshot(database), await snapshot(db));
