@@ -421,6 +421,8 @@ impl Wants {
         // A refusal is of one document: the others do not share its lot.
         let refused = failure.is_final();
         let shrinks = several && (failure.wants_smaller() || refused);
+        // Alone, a document that is too much does not get smaller.
+        let hopeless = !several && (refused || failure.status == 413);
         // One document may spoil an answer for all. A server whose every answer is
         // spoilt must not be asked for each: here, halves count as tries.
         let spoilt = matches!(failure.kind, FailureKind::BadJson | FailureKind::BadShape);
@@ -438,7 +440,7 @@ impl Wants {
             want.tries += u8::from(!shrinks);
             want.piecewise |= want.depth == Depth::Attached && want.tries >= STREAM_TRIES;
             tries = tries.max(want.tries);
-            if want.tries >= MOST_TRIES || refused && !several {
+            if want.tries >= MOST_TRIES || hopeless {
                 let mut own = failure.clone();
                 own.reason = want.named(&own.reason);
                 settled.push(self.settle(id, State::Failed(own)));
