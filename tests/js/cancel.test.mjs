@@ -18,6 +18,7 @@ const QUIET = 200; // ms in which a request that is still to come would have com
 /** @param {import('./support/couch/index.mjs').Couch} couch */
 async function quiet(couch) {
   const stillOpen = () => couch.log.filter(({ end }) => end === null).map(({ method, url }) => `${method} ${url}`);
+  await sleep(QUIET);
   // On a busy machine the server sees a connection's end late.
   for (let tries = 0; tries < 25 && stillOpen().length > 0; tries++) await sleep(QUIET);
   const open = stillOpen();
