@@ -129,6 +129,8 @@ export interface Stats {
   goneRevisions: string[];
   /** The server has no `_bulk_get`, or refused it: documents came by one GET each, for some time at least. */
   singleGets: boolean;
+  /** The server does not stream attachments, or refused to: they came by one GET each, for some time at least. */
+  attachmentsOneByOne: boolean;
   /** Where the time went. */
   ms: Times;
 }
