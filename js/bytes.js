@@ -6,23 +6,15 @@ import { allocate, binary, builtin, inNode } from './platform.js';
 
 /** From so many bytes on, those that are there become a Blob, which a browser need not keep in memory. */
 const BLOB_FROM = 4 << 20;
-<<<<<<< HEAD
 /** Fewer bytes are inflated faster than handed to another thread. */
 const AT_ONCE = 256 << 10;
-=======
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
 /** A length that is believed before the bytes are there; more is taken as it comes. */
 const BELIEVED = 1 << 30;
 
 /** @type {any} */
 const { Buffer } = globalThis;
-<<<<<<< HEAD
-const crypto = builtin('node:crypto');
-const zlib = builtin('node:zlib');
-=======
 const crypto = builtin('crypto');
 const zlib = builtin('zlib');
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
 
 /** Without it, a compressed attachment has to be asked for alone: the browser's `fetch` inflates it. */
 export const canInflate = Boolean(zlib) || typeof DecompressionStream === 'function';
@@ -90,11 +82,7 @@ export class Bytes {
       throw new Error(`bytes with the digest ${digest}, and not ${entry.digest}`);
     }
     if (encoding !== 'gzip') return binary(this.all(), entry.content_type);
-<<<<<<< HEAD
     const plain = await inflate(this.all(), this.length);
-=======
-    const plain = await inflate(this.all());
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
     // CouchDB does not know the length of what its client had compressed, and
     // gives that of the compressed bytes. Gzip itself checks what it holds.
     if (entry.length !== stored) same(sizeOf(plain), entry.length);
@@ -130,7 +118,6 @@ function md5() {
   }
 }
 
-<<<<<<< HEAD
 /**
  * In Node not through a stream, which costs ten times as much as the inflating of
  * what is mostly small.
@@ -140,11 +127,6 @@ function md5() {
  */
 async function inflate(pieces, length) {
   if (zlib && length < AT_ONCE) return zlib.gunzipSync(binary(pieces, ''));
-=======
-/** @param {(Uint8Array<ArrayBuffer> | Blob)[]} pieces @returns {Promise<Uint8Array<ArrayBuffer> | Blob>} */
-function inflate(pieces) {
-  // A stream costs ten times as much as the inflating of what is mostly small.
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
   if (zlib) {
     return new Promise((resolve, reject) => {
       zlib.gunzip(binary(pieces, ''), (/** @type {any} */ error, /** @type {any} */ plain) =>

@@ -372,13 +372,7 @@ impl Wants {
                     want.tries += 1;
                     want.piecewise |= want.tries >= STREAM_TRIES;
                     if want.tries >= MOST_TRIES {
-<<<<<<< HEAD
-                        let rev = &want.entry.rev;
-                        let reason =
-                            format!("{} at {rev}: missing with attachments", want.entry.id);
-=======
                         let reason = want.named("missing with attachments");
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
                         return self.settle(
                             id,
                             State::Failed(Failure::new(FailureKind::Attachment, reason)),
@@ -398,12 +392,7 @@ impl Wants {
             Answer::Error(reason) | Answer::Attachment(reason) => {
                 want.tries += 1;
                 if want.tries >= MOST_ROW_TRIES {
-<<<<<<< HEAD
-                    let rev = &want.entry.rev;
-                    let reason = format!("{} at {rev}: {reason}", want.entry.id);
-=======
                     let reason = want.named(&reason);
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
                     return self.settle(id, State::Failed(Failure::new(kind, reason)));
                 }
                 let tries = want.tries;

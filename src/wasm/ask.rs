@@ -41,11 +41,8 @@ pub(super) async fn carry_out(driver: Rc<RefCell<Driver>>, request: Request, sig
     if driver.borrow().closed {
         return;
     }
-<<<<<<< HEAD
     // What is left of a broken stream keeps no connection.
     let is_read = answer.as_ref().is_ok_and(|answer| answer.cut.is_none());
-=======
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
     let result = answer.and_then(|answer| asking.hand_in(answer));
     {
         let inner = &mut *driver.borrow_mut();

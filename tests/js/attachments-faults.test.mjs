@@ -71,7 +71,6 @@ for (const [what, action, pieces] of broken) {
   });
 }
 
-<<<<<<< HEAD
 test('what is left of a broken stream is not waited for', async (t) => {
   const { couch, database, url } = await scene(t, { docs: filed(20) });
   const db = local(t, fast);
@@ -87,8 +86,6 @@ test('what is left of a broken stream is not waited for', async (t) => {
   while (!ended) await sleep(5);
 });
 
-=======
->>>>>>> 38446e6cc0297f12f2e9ca967be6280cb1511584
 test('what a broken stream brought is not asked for again', async (t) => {
   const { couch, database, url } = await scene(t, { docs: filed(40) });
   const db = local(t, fast);
