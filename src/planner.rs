@@ -10,10 +10,11 @@
 mod batch;
 mod diff;
 mod feed;
-
+mod handed;
 mod params;
 mod polls;
 mod rows;
+mod slots;
 mod streams;
 mod takes;
 mod wants;

@@ -2,10 +2,13 @@
 //! complete, where a batch is cut, and what was handed over. Knows nothing of
 //! requests.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasher, RandomState};
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
 use std::rc::Rc;
 
+use fnv::{FnvBuildHasher, FnvHashSet};
+
+use super::handed::{Handed, Known};
 use super::wants::{State, WantId, Wants};
 use crate::request::{Batch, Entry, FeedRow, RowHandle, Seq};
 
@@ -47,28 +50,19 @@ pub(super) struct Demand {
     pub(super) short: bool,
 }
 
-/// A row that was handed over: its revisions, and those that the target lacks.
-#[derive(Debug)]
-struct Known {
-    revs: Vec<Rc<str>>,
-    missing: Option<Vec<Rc<str>>>,
-}
-
-/// The queue of rows, and the tables of what was handed over.
+/// The queue of rows, and the table of what was handed over.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     queue: VecDeque<Row>,
     /// Index, over the whole run, of the first row in the queue.
     first: u64,
     undiffed: u64,
-    known: HashMap<Rc<str>, Known>,
-    handed: HashMap<(Rc<str>, Rc<str>), WantId>,
+    handed: Handed,
     /// Wants that nobody is going to take: another row's took their place.
     pub(super) replaced: Vec<WantId>,
     /// Hashes of the ids of the run. A collision costs a diff and a request, nothing
     /// else.
-    seen: HashSet<u64>,
-    hasher: RandomState,
+    seen: FnvHashSet<u64>,
 }
 
 impl Rows {
@@ -86,7 +80,9 @@ impl Rows {
     }
 
     pub(super) fn push(&mut self, row: FeedRow, seq: Seq) {
-        let repeated = !self.seen.insert(self.hasher.hash_one(&*row.id));
+        let repeated = !self
+            .seen
+            .insert(FnvBuildHasher::default().hash_one(&*row.id));
         // What an earlier row brings is not written yet: only the replicator can
         // tell, when its turn comes, what is still missing then. Of a row without
         // revisions the host can tell, and does not ask.
@@ -177,7 +173,7 @@ impl Rows {
     }
 
     pub(super) fn anything_handed(&self) -> bool {
-        !self.handed.is_empty()
+        self.handed.has_wants()
     }
 
     /// Cuts a batch, where one is due.
@@ -223,7 +219,7 @@ impl Rows {
     fn cut(&mut self, count: usize, wants: &Wants) -> Batch {
         let pending = self.pending_behind(count);
         self.first += count as u64;
-        let mut taken: Vec<_> = self.queue.drain(..count).collect();
+        let mut taken: Vec<_> = (0..count).filter_map(|_| self.queue.pop_front()).collect();
         self.replaced.extend(superseded(&mut taken, wants));
         let last_seq = taken[count - 1].seq.clone();
         let mut rows = Vec::with_capacity(count);
@@ -257,22 +253,16 @@ impl Rows {
             };
             missing.push(rev.clone());
             // A row that names a revision twice: one answer serves both.
-            self.replaced
-                .extend(self.handed.insert((id.clone(), rev), want));
+            self.replaced.extend(self.handed.add(id.clone(), rev, want));
         }
         let missing = (row.diff == Diff::Done).then_some(missing);
-        self.known.insert(
-            id,
-            Known {
-                revs: row.row.revs,
-                missing,
-            },
-        );
+        let revs = row.row.revs;
+        self.handed.add_row(id, Known { revs, missing });
     }
 
     /// See [`Planner::take_diff`](super::Planner::take_diff).
     pub(super) fn take_diff(&mut self, id: &str, revs: &[Rc<str>]) -> Option<Vec<Rc<str>>> {
-        let known = self.known.remove(id)?;
+        let known = self.handed.take_row(id)?;
         let mut missing = known.missing?;
         if revs.iter().any(|rev| !known.revs.contains(rev)) {
             return None;
@@ -282,15 +272,15 @@ impl Rows {
     }
 
     pub(super) fn hand(&mut self, id: Rc<str>, rev: Rc<str>, want: WantId) {
-        self.handed.insert((id, rev), want);
+        self.handed.add(id, rev, want);
     }
 
     pub(super) fn handed(&self, id: &str, rev: &str) -> Option<WantId> {
-        self.handed.get(&(Rc::from(id), Rc::from(rev))).copied()
+        self.handed.get(id, rev)
     }
 
     pub(super) fn forget(&mut self, id: &str, rev: &str) {
-        self.handed.remove(&(Rc::from(id), Rc::from(rev)));
+        self.handed.remove(id, rev);
     }
 }
 

@@ -2,10 +2,11 @@
 //! replicator took their documents: which are asked for next, together, and what
 //! becomes of each answer. Knows ids and sizes, never bodies.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::batch::Sizes;
 use super::params::{Depth, is_first_generation};
+use super::slots::Slots;
 use crate::error::{Failure, FailureKind};
 use crate::request::{Answer, DocHandle, Entry, GotDoc};
 
@@ -103,8 +104,7 @@ struct Retry {
 /// All wants, and the queues of those that wait for a request.
 #[derive(Debug)]
 pub(super) struct Wants {
-    all: HashMap<WantId, Want>,
-    next: WantId,
+    all: Slots<Want>,
     /// What the replicator asked for itself.
     demanded: Queue,
     /// In the order in which they are served; see [`Want::queue`].
@@ -157,8 +157,7 @@ pub(super) struct Limits {
 impl Wants {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            all: HashMap::new(),
-            next: 0,
+            all: Slots::new(),
             demanded: Queue::default(),
             queues: Default::default(),
             retries: Vec::new(),
@@ -170,11 +169,7 @@ impl Wants {
     }
 
     pub(super) fn add(&mut self, entry: Entry, row: Option<u64>) -> WantId {
-        let id = self.next;
-        self.next += 1;
-        if row.is_none() {
-            self.demanded.insert(id);
-        }
+        let demanded = row.is_none();
         let want = Want {
             entry,
             row,
@@ -187,8 +182,12 @@ impl Wants {
             piecewise: false,
             tries: 0,
         };
-        self.queues[want.queue()].insert(id);
-        self.all.insert(id, want);
+        let queue = want.queue();
+        let id = self.all.push(want);
+        if demanded {
+            self.demanded.insert(id);
+        }
+        self.queues[queue].insert(id);
         id
     }
 
