@@ -9,7 +9,7 @@ import { root, Told } from './run.mjs';
 // has the plugin; the engine comes when the first replication starts. The engine
 // is above its aim (HACKING.md, "What is left"): until it is there, `most` keeps
 // it from growing, and is to be lowered with every step down.
-const budgets = { engine: { aim: 60_000, most: 78_000 }, eager: { aim: 4_000, most: 4_000 } };
+const budgets = { engine: { aim: 60_000, most: 68_000 }, eager: { aim: 4_000, most: 4_000 } };
 
 /**
  * Prints the sizes.
