@@ -84,6 +84,8 @@ class Links {
         return this.local(db, name, args);
       case 'bulkGet':
         return source ? source.bulkGet(args[0], ...args.slice(1)) : db.bulkGet(...args);
+      case 'allDocs':
+        return source ? source.allDocs(args) : db.allDocs(...args);
       case 'revsDiff':
         return target && args.length === 1 ? target.revsDiff(args[0]) : db.revsDiff(...args);
       case 'bulkDocs':

@@ -5,7 +5,7 @@ import { load } from './load.js';
 
 const emitter = ['on', 'once', 'off', 'addListener', 'prependListener', 'removeListener', 'removeAllListeners',
   'emit', 'listeners', 'listenerCount', 'setMaxListeners', 'eventNames'];
-const api = ['id', 'info', 'get', 'put', 'bulkGet', 'getAttachment', 'revsDiff', 'bulkDocs'];
+const api = ['id', 'info', 'get', 'put', 'allDocs', 'bulkGet', 'getAttachment', 'revsDiff', 'bulkDocs'];
 /** What a link may do for the database that is its source, and its target. */
 const ofSource = new Set(['info', 'bulkGet', 'getAttachment']);
 
@@ -66,8 +66,8 @@ function view(db, links) {
   }
   made.changes = (/** @type {any[]} */ ...args) => {
     // A prototype's `changes` reads `_changes` of the view; one that somebody put
-    // on the handle is theirs.
-    const own = Object.hasOwn(db, 'changes');
+    // on the handle is theirs. PouchDB 7 puts its own there, bound.
+    const own = Object.hasOwn(db, 'changes') && !db.changes.name.startsWith('bound ');
     return own ? db.changes(...args) : Object.getPrototypeOf(db).changes.apply(made, args);
   };
   made._changes = (/** @type {any} */ opts) => {
