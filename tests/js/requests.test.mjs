@@ -28,6 +28,15 @@ for (const attachments of [false, true]) {
   });
 }
 
+for (const version of /** @type {const} */ ([8, 7])) {
+  test(`the same with PouchDB ${version}`, async (t) => {
+    const { couch, url } = await scene(t, { docs: 1000 });
+    const result = await pull(local(t, pouches(version).fast), url);
+    assert.equal(result.docs_written, 1000);
+    assert.ok(couch.count() <= 14, couch.log.map((entry) => `${entry.method} ${entry.url}`).join('\n'));
+  });
+}
+
 test('a sync with nothing to do costs no more than stock\'s', async (t) => {
   const { couch, url } = await scene(t, { docs: 20 });
   const costs = [];
