@@ -3,6 +3,7 @@
 
 import { badRequest } from './errors.mjs';
 import { commonAncestor, documentFromJson, documentToJson, validateDocId } from './document.mjs';
+import { metaFor } from './docs.mjs';
 import { bulkGetMultipart } from './multipart.mjs';
 import { compareRevs, parseRev, parseRevs } from './revs.mjs';
 import { updateInteractively, updateReplicated } from './writes.mjs';
@@ -157,7 +158,8 @@ export function allDocs(db, request) {
     const deleted = winner.value?.deleted;
     const json = { id, key: id, value: { rev: winner.rev, ...(deleted ? { deleted } : {}) } };
     if (query.include_docs !== 'true' && body.include_docs !== true) return json;
-    return { ...json, doc: deleted ? null : documentToJson(id, winner, view) };
+    const meta = metaFor(/** @type {any} */ (db.docs.get(id)).tree, query);
+    return { ...json, doc: deleted ? null : documentToJson(id, winner, { ...view, meta }) };
   });
   const head = JSON.stringify({ total_rows: living.length, offset: offset === -1 ? living.length : offset }).slice(0, -1);
   const lines = rows.map((/** @type {object} */ json) => JSON.stringify(json)).join(',\r\n');

@@ -69,7 +69,7 @@ function readDocument(db, request, id) {
  * @param {import('./tree.mjs').RevTree} tree
  * @param {Record<string, string>} query
  */
-function metaFor(tree, query) {
+export function metaFor(tree, query) {
   const all = query.meta === 'true';
   const losers = tree.ranked().slice(1);
   const names = (/** @type {boolean} */ deleted) =>
