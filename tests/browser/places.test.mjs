@@ -8,16 +8,11 @@ import { faults } from '../js/support/couch/index.mjs';
 import { notes, scene } from '../js/support/scene.mjs';
 import { compare, serverSnapshot } from '../js/support/snapshot.mjs';
 import { inEachBrowser } from './support/browsers.mjs';
-import { openSite, openTab } from './support/stage.mjs';
+import { openSite, openTab, until } from './support/stage.mjs';
 
 const ADAPTER = 'indexeddb';
 /** In ms: a request that was still to come would have come. */
 const QUIET = 300;
-
-/** @param {import('../js/support/couch/index.mjs').Couch} couch @param {RegExp} pattern @param {number} [count] */
-async function arrived(couch, pattern, count = 1) {
-  while (couch.count(pattern) < count) await sleep(5);
-}
 
 /** What a client adds by itself depends on the client, not on who uses it. */
 const headersOf = (/** @type {any} */ { headers }) => Object.keys(headers).filter((name) => name !== 'content-length');
@@ -90,17 +85,18 @@ inEachBrowser((kind) => {
     const tab = await openTab(t, kind);
     await tab.call('open', 'fast', ADAPTER);
     await tab.call('begin', 'fast', 'sync', url, { live: true, retry: true });
-    const has = (/** @type {number} */ count) => tab.until(async () => await tab.call('count', 'fast') >= count);
+    const has = (/** @type {number} */ count) => until(`${count} documents here`, async () => await tab.call('count', 'fast') >= count);
+    const served = (/** @type {number} */ count) => until(`${count} documents there`, () => database.docs.size >= count);
     await has(30);
     await tab.call('write', 'fast', notes(5, 500));
-    await tab.until(async () => database.docs.size >= 35);
+    await served(35);
     const away = couch.faults.add({ when: { path: /_changes|_bulk/ }, times: Infinity, action: faults.resetBefore() });
     database.bulkDocs(notes(5, 600));
-    await tab.until(async () => (await tab.call('seen', 'fast')).events.includes('paused with error'));
+    await until('the failure', async () => (await tab.call('seen', 'fast')).events.includes('paused with error'));
     await tab.call('write', 'fast', notes(5, 700));
     away.remove();
     await has(45);
-    await tab.until(async () => database.docs.size >= 45);
+    await served(45);
     await tab.call('cancel', 'fast');
     const { result } = await tab.call('end', 'fast');
     assert.equal(result.status, 'cancelled');
@@ -135,7 +131,7 @@ inEachBrowser((kind) => {
     // The documents of the first request are written; those of the second never come.
     const never = couch.faults.add({ when: { path: /_bulk_get/ }, after: 1, times: Infinity, action: faults.hang() });
     await first.call('begin', 'fast', 'pull', url, { batch_size: 50, fastSync: { concurrency: 1 } });
-    await arrived(couch, /^PUT .*_local/);
+    await until('a checkpoint', () => couch.count(/^PUT .*_local/) > 0);
     await first.page.close();
     never.remove();
     await sleep(QUIET);

@@ -1,7 +1,24 @@
 // What a test needs to have a page: a browser's context, the site, a tab, and a way to call what
 // stands on its stage (page/stage.js).
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startSite } from './site.mjs';
+
+/** In ms; a busy machine takes its time. */
+const PATIENCE = 40_000;
+
+/**
+ * Until it holds.
+ * @param {string} what is waited for
+ * @param {() => Promise<boolean> | boolean} holds
+ */
+export async function until(what, holds) {
+  const end = performance.now() + PATIENCE;
+  while (!await holds()) {
+    if (performance.now() > end) throw new Error(`waited in vain: ${what}`);
+    await sleep(20);
+  }
+}
 
 export class Tab {
   /** @param {import('puppeteer-core').Page} page */
@@ -24,11 +41,6 @@ export class Tab {
   async call(method, ...args) {
     const answer = await this.page.evaluate((name, given) => /** @type {any} */ (globalThis).call(name, given), method, JSON.stringify(args));
     return JSON.parse(answer);
-  }
-
-  /** Until it holds. @param {() => Promise<boolean>} holds */
-  async until(holds) {
-    while (!await holds()) await new Promise((resolve) => setTimeout(resolve, 20));
   }
 
   /**
