@@ -2,6 +2,7 @@
 // was written, whether a password got out, and whether a later pull sets everything right.
 
 import assert from 'node:assert/strict';
+import { format, inspect } from 'node:util';
 import { counter } from './alike.mjs';
 import { observe } from './observe.mjs';
 import { local } from './pouches.mjs';
@@ -10,6 +11,16 @@ import { compare, serverSnapshot, snapshot } from './snapshot.mjs';
 
 const PASSWORD = 'hunter2-geheim';
 const secrets = [PASSWORD, Buffer.from(`admin:${PASSWORD}`).toString('base64')];
+
+/** What anybody writes to the console, which goes on to it. */
+let printed = '';
+for (const name of /** @type {const} */ (['log', 'info', 'warn', 'error', 'debug'])) {
+  const print = console[name];
+  console[name] = (...args) => {
+    printed += `${format(...args)}\n`;
+    print(...args);
+  };
+}
 
 /**
  * @typedef {{ docs?: number | any[], options?: any, prepare: (stage: { couch: any, database: any, db: any }) => any,
@@ -28,6 +39,10 @@ export async function hurt(t, PouchDB, { docs = 60, options = {}, prepare, heal,
   await prepare({ couch, database, db });
   const order = [...database.docs.keys()];
   let reached = 0;
+  let debugged = '';
+  // Stock's own messages name databases by their whole URL.
+  const debug = (/** @type {any[]} */ args) => { if (args[0] === 'fast-sync') debugged += `${format(...args)}\n`; };
+  PouchDB.on('debug', debug);
   const replication = db.replicate.from(url, { ...options });
   replication.on('checkpoint', (/** @type {any} */ { checkpoint }) => { reached = Math.max(reached, counter(checkpoint) || 0); });
   const seen = await observe(replication).ended;
@@ -35,7 +50,8 @@ export async function hurt(t, PouchDB, { docs = 60, options = {}, prepare, heal,
   const { rows } = await db.allDocs({ keys: order });
   const written = new Set(rows.filter((/** @type {any} */ row) => row.value).map((/** @type {any} */ row) => row.id));
   const atServer = [...database.locals.values()].map(({ body }) => counter(/** @type {any} */ (body).last_seq));
-  const told = `${seen.error?.stack} ${JSON.stringify(seen.error)} ${seen.error?.message} ${JSON.stringify(stats)}`;
+  PouchDB.removeListener('debug', debug);
+  const told = `${printed} ${debugged} ${inspect(seen.error)} ${seen.error?.stack} ${JSON.stringify(seen.error)} ${seen.error?.message} ${JSON.stringify(stats)}`;
   for (const secret of secrets) assert.ok(!told.includes(secret), 'no password gets out');
   const requests = couch.log.length;
 
