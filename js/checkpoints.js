@@ -167,6 +167,7 @@ class Behind {
   raise() {
     const { error } = this;
     this.error = undefined;
-    if (error) throw error;
+    // After a cancel, what was under way may be ended too.
+    if (error && !this.owner?.cancelled) throw error;
   }
 }

@@ -50,6 +50,24 @@ function listen(link, links) {
   link.brings = other.knows = new Echo(link.sourceRemote);
 }
 
+/**
+ * What a local database is asked while it is destroyed, it may never answer, and
+ * stock waits for its checkpoints even when the replication is cancelled.
+ * @param {any} db @param {Promise<any>} answer
+ */
+async function whileItLives(db, answer) {
+  let gone = () => {};
+  const destroyed = new Promise((_resolve, reject) => {
+    gone = () => reject(new Error('database is destroyed'));
+  });
+  db.once('destroyed', gone);
+  try {
+    return await Promise.race([answer, destroyed]);
+  } finally {
+    db.removeListener('destroyed', gone);
+  }
+}
+
 class Links {
   /** @param {Link[]} links @param {any[]} ends @param {(Remote | null)[]} remotes */
   constructor(links, ends, remotes) {
@@ -111,7 +129,8 @@ class Links {
     const other = this.checkpoints[1 - at];
     if (name === 'get' && other && this.writesTo(1 - at, id) && this.untouched(1 - at, 'get')) other.ahead(id);
     const checkpoints = this.checkpoints[at];
-    if (!checkpoints || !this.untouched(at, 'get') || !this.untouched(at, 'put')) return db[name](...args);
+    if (!checkpoints) return whileItLives(db, db[name](...args));
+    if (!this.untouched(at, 'get') || !this.untouched(at, 'put')) return db[name](...args);
     return name === 'get' ? checkpoints.get(id) : checkpoints.put(args[0]);
   }
 

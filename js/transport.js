@@ -5,6 +5,9 @@ import { keepAlive, unlimited } from './platform.js';
 
 /** @typedef {(url: string, init: any) => Promise<any>} Fetch */
 
+/** So long (ms) what was being written at the end may take. */
+const LAST_WRITE_MS = 5_000;
+
 export class Transport {
   /**
    * @param {Fetch | undefined} own the `fetch` option of the user's handle
@@ -34,7 +37,9 @@ export class Transport {
     });
     this.fetch = this.fetch.bind(this);
     this.stopped = new AbortController();
+    this.ended = new AbortController();
     unlimited(this.stopped.signal);
+    unlimited(this.ended.signal);
   }
 
   /** A body may be Node's stream: PouchDB's own fetch in Node takes one. */
@@ -42,9 +47,12 @@ export class Transport {
     return !this.own && Boolean(this.agent);
   }
 
-  /** Ends what is being read. What is being written is let through: it was answered for. */
+  /** Ends what is being read. What is being written is let through, if it is soon: it was answered for. */
   stop() {
+    if (this.stopped.signal.aborted) return;
     this.stopped.abort();
+    // In Node it keeps nothing running by itself.
+    /** @type {any} */ (setTimeout(() => this.ended.abort(), LAST_WRITE_MS)).unref?.();
   }
 
   /** @type {Fetch} */
@@ -106,7 +114,7 @@ export class Transport {
   /** @type {Fetch} */
   underlying(url, { raw, ...init }) {
     for (const [name, value] of Object.entries(raw ?? {})) init.headers.set(name, value);
-    const signal = init.signal ?? (init.method === 'PUT' ? undefined : this.stopped.signal);
+    const signal = init.signal ?? (init.method === 'PUT' ? this.ended : this.stopped).signal;
     if (this.own) return this.own(url, { ...init, signal });
     // Without a body it would do nothing but force a preflight.
     if (!init.body) init.headers?.delete('content-type');
