@@ -2,7 +2,6 @@
 //! what is repeated, and when it has failed. Knows sizes, not documents. Since
 //! `new_edits` is false, a repeated write writes nothing twice.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::error::{Failure, FailureKind};
@@ -88,7 +87,7 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Writes {
     docs: Vec<Outgoing>,
-    parts: VecDeque<Part>,
+    parts: Vec<Part>,
     flights: Vec<Flight>,
     next: u32,
     pace: Pace,
@@ -137,7 +136,7 @@ impl Writes {
             return None;
         }
         let at = self.parts.iter().position(|part| part.not_before <= now)?;
-        let part = self.parts.remove(at)?;
+        let part = self.parts.remove(at);
         let (id, docs, form) = (RequestId(self.next), part.docs.clone(), part.form);
         self.next += 1;
         let bytes: u64 = self.docs[docs.clone()].iter().map(|doc| doc.bytes).sum();
@@ -191,9 +190,9 @@ impl Writes {
             let mut second = part.clone();
             second.docs.start = middle;
             part.docs.end = middle;
-            self.parts.push_front(second);
+            self.parts.insert(0, second);
         }
-        self.parts.push_front(part);
+        self.parts.insert(0, part);
     }
 
     /// A document with attachments is then sent as any other, which shows in the
@@ -204,7 +203,7 @@ impl Writes {
             return;
         }
         (part.form, part.tries, part.not_before) = (Form::Inline, 0, 0);
-        self.parts.push_front(part);
+        self.parts.insert(0, part);
         if failure.kind == FailureKind::Absent {
             self.refuses_multipart = true;
             let others = self.parts.iter_mut();
@@ -250,23 +249,23 @@ impl Writes {
 }
 
 /// How a write is shared out.
-fn parts(docs: &[Outgoing]) -> VecDeque<Part> {
+fn parts(docs: &[Outgoing]) -> Vec<Part> {
     let share = docs.len().div_ceil(SHARES).clamp(LEAST, MOST);
-    let (mut parts, mut from, mut sum) = (VecDeque::new(), 0, 0);
+    let (mut parts, mut from, mut sum) = (Vec::new(), 0, 0);
     for (at, doc) in docs.iter().enumerate() {
         if doc.multipart {
-            parts.push_back(Part::new(from..at, Form::Bulk));
-            parts.push_back(Part::new(at..at + 1, Form::Multipart));
+            parts.push(Part::new(from..at, Form::Bulk));
+            parts.push(Part::new(at..at + 1, Form::Multipart));
             (from, sum) = (at + 1, 0);
             continue;
         }
         if at - from >= share || sum + doc.bytes > AIM_BYTES {
-            parts.push_back(Part::new(from..at, Form::Bulk));
+            parts.push(Part::new(from..at, Form::Bulk));
             (from, sum) = (at, 0);
         }
         sum += doc.bytes;
     }
-    parts.push_back(Part::new(from..docs.len(), Form::Bulk));
+    parts.push(Part::new(from..docs.len(), Form::Bulk));
     parts.retain(|part| !part.docs.is_empty());
     parts
 }
