@@ -178,7 +178,8 @@ impl World {
         assert!(!rows.is_empty());
         let whole = rows.len() == config.batch_size as usize;
         let ledger = &self.run.ledger;
-        let cut = ledger.last_page_short || ledger.docs_failed || full;
+        let failed = ledger.docs_failed || ledger.feed_failed;
+        let cut = ledger.last_page_short || failed || full;
         assert!(rows.len() <= config.batch_size as usize);
         assert!(
             whole || cut || !config.batch_fixed,

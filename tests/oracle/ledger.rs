@@ -45,6 +45,7 @@ pub(crate) struct Ledger {
     demanded: HashSet<(Rc<str>, Rc<str>)>,
     flying: HashMap<RequestId, Ask>,
     pub(crate) docs_failed: bool,
+    pub(crate) feed_failed: bool,
     /// Documents that were taken, and revisions that were passed over.
     pub(crate) taken: u64,
     pub(crate) passed: u64,
@@ -139,7 +140,10 @@ impl Ledger {
             return true;
         }
         match ask {
-            Ask::Feed { since, .. } => drop(self.pages_asked.remove(&since)),
+            Ask::Feed { since, .. } => {
+                self.feed_failed = true;
+                self.pages_asked.remove(&since);
+            }
             Ask::Diff { rows } => self.diffs_asked.retain(|row| !rows.contains(row)),
             Ask::Docs { entries, params } => {
                 self.docs_failed = true;
@@ -158,7 +162,12 @@ impl Ledger {
 
     pub(crate) fn entry_missing(&mut self, entry: &Entry, params: Params) {
         let named = (entry.id.clone(), entry.rev.clone());
-        if params.latest {
+        if params.attachments {
+            // It was there a moment ago: what is there now is asked for anew.
+            self.docs_asked
+                .retain(|(id, rev, ..)| !(*id == named.0 && *rev == named.1));
+            self.missing.insert(named);
+        } else if params.latest {
             self.gone.insert(named);
         } else {
             self.missing.insert(named);

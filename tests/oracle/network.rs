@@ -18,6 +18,10 @@ pub(crate) enum Fate {
     Short,
     /// Some results are errors.
     RowErrors,
+    /// Some attachments are not what they should be.
+    BadAttachments,
+    /// A stream that ends after some of its documents.
+    Broken(Failure),
     Fail(Failure),
     /// Nothing; or, long after it was given up, an answer.
     Silence {
@@ -86,6 +90,16 @@ fn trouble(ask: &Ask, scenario: &Scenario, rng: &mut Rng) -> Fate {
     }
     let waits = !(matches!(ask, Ask::Feed { .. }) && scenario.client.config.filtered);
     let docs = matches!(ask, Ask::Docs { .. });
+    if let Ask::Docs { params, .. } = ask
+        && params.attachments
+        && rng.percent(50)
+    {
+        let kind = *rng.pick(&[FailureKind::Network, FailureKind::Attachment]);
+        return match params.piecewise {
+            false if rng.percent(70) => Fate::Broken(Failure::new(kind, "broke off")),
+            _ => Fate::BadAttachments,
+        };
+    }
     match rng.below(12) {
         0..3 => Fate::Fail(Failure::new(FailureKind::Network, "reset")),
         3 if waits => Fate::Silence {

@@ -27,6 +27,8 @@ pub(crate) enum Arrival {
         params: Params,
         /// All results but the last.
         short: bool,
+        /// The stream ended before the last of them.
+        broken: Option<Failure>,
     },
     Failure(Failure),
 }
@@ -41,6 +43,7 @@ pub(crate) enum Found {
     },
     Missing,
     Error,
+    BadAttachment,
 }
 
 impl World {
@@ -75,12 +78,23 @@ impl World {
             } => self.page(&since, limit, seq_interval),
             Ask::Diff { rows } => Arrival::Diff(self.diff(&rows)),
             Ask::Docs { entries, params } => {
-                let found = entries.iter().map(|entry| self.found(entry, params, fate));
+                let (broken, came) = match fate {
+                    Fate::Broken(failure) => {
+                        let came = self.rng.below(entries.len() as u64) as usize;
+                        (Some(failure.clone()), came)
+                    }
+                    _ => (None, entries.len()),
+                };
+                let found = entries
+                    .iter()
+                    .take(came)
+                    .map(|entry| self.found(entry, params, fate));
                 Arrival::Docs {
                     found: found.collect(),
                     entries,
                     params,
                     short: matches!(fate, Fate::Short),
+                    broken,
                 }
             }
         }
@@ -139,6 +153,9 @@ impl World {
         if matches!(fate, Fate::RowErrors) && self.rng.percent(40) {
             return Found::Error;
         }
+        if matches!(fate, Fate::BadAttachments) && self.rng.percent(40) {
+            return Found::BadAttachment;
+        }
         // The host's GET of one document always takes a leaf below.
         let latest = params.latest || params.single;
         let quorum = !params.one_replica;
@@ -191,13 +208,22 @@ impl World {
                 entries,
                 params,
                 short,
+                broken,
             } => {
                 let (mut answers, bytes) = self.keep_docs(found, &entries, params, wanted && ok);
                 if short && let Some(Answer::Docs(docs)) = answers.pop() {
                     docs.iter()
                         .for_each(|doc| drop(self.run.ledger.take_doc(doc.handle)));
                 }
-                self.run.planner.handle_docs(id, answers, bytes, now);
+                let planner = &mut self.run.planner;
+                let Some(failure) = broken else {
+                    return planner.handle_docs(id, answers, bytes, now);
+                };
+                if wanted {
+                    let rest = entries.iter().skip(answers.len());
+                    rest.for_each(|entry| self.run.ledger.entry_failed(entry, params));
+                }
+                planner.handle_broken_stream(id, answers, bytes, failure, now);
             }
         }
     }
@@ -271,6 +297,12 @@ impl World {
                         ledger.entry_failed(entry, params);
                     }
                     Answer::Error("timeout".into())
+                }
+                Found::BadAttachment => {
+                    if counts {
+                        ledger.entry_failed(entry, params);
+                    }
+                    Answer::Attachment("too short".into())
                 }
             });
         (answers.collect(), total)
