@@ -77,14 +77,16 @@ export class Link {
     this.progress = () => {};
     /** The engine trapped, and cannot be used any more. */
     this.broken = false;
+    /** The feed is followed when it has been read. */
+    this.goesOn = Boolean(opts.live || opts.continuous);
     /** The caller cancelled the replication. */
     this.cancelled = false;
     /** Where the other half of a sync learns what came from the source. @type {import('./echo.js').Echo | null} */
     this.brings = null;
     /** What the other half brought from the target. @type {import('./echo.js').Echo | null} */
     this.knows = null;
-    /** Nothing but that in the batch that stock is at. */
-    this.echoes = false;
+    /** The batch that stock is at brings nothing new, and the feed goes on. */
+    this.idle = false;
   }
 
   /**
@@ -234,6 +236,7 @@ export class Link {
     const { rows, last_seq, pending, end } = batch;
     if (end) {
       this.more = this.wasEmpty = false;
+      this.idle = this.goesOn && this.handed === 0;
     } else {
       this.handed += 1;
       this.lastSeq = JSON.stringify(last_seq);
@@ -248,7 +251,7 @@ export class Link {
 
   /** Another checkpoint follows this one. */
   mayLag() {
-    return this.more || this.waiting > 0 || this.echoes;
+    return this.more || this.waiting > 0 || this.idle;
   }
 
   /**
@@ -292,7 +295,7 @@ export class Link {
   /** @param {any} diff id to revisions */
   async revsDiff(diff) {
     const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
-    this.echoes = false;
+    this.idle = false;
     if (!pristine || !this.run || this.broken) return this.target.revsDiff(diff);
     const { engine } = this.run;
     // What is taken for true is confirmed with the checkpoint, where that is ours to write.
@@ -308,7 +311,7 @@ export class Link {
     const { known, unknown } = told(diff, digits);
     for (const id of echo) delete unknown[id];
     const ids = Object.keys(unknown);
-    this.echoes = echo.length > 0 && ids.length === 0 && Object.keys(known).length === 0;
+    this.idle = this.goesOn && echo.length > 0 && ids.length === 0 && Object.keys(known).length === 0;
     await breathe();
     if (ids.length === 0) return known;
     const answer = await (this.targetRemote?.twin ?? this.target).revsDiff(unknown);
