@@ -5,6 +5,7 @@
 //!
 //! `PROPTEST_CASES=20000 cargo test --release --test oracle` is a long soak.
 
+mod arrival;
 mod driver;
 mod ledger;
 mod network;

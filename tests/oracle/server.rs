@@ -1,12 +1,9 @@
-//! Answers to requests, as the source or the target gives them, and their way
-//! back into the planner (as `src/wasm/answers.rs` does it).
+//! Answers to requests, as the source or the target gives them.
 
 use std::collections::HashMap;
 
 use pouchdb_fast_sync::error::Failure;
-use pouchdb_fast_sync::request::{
-    Answer, Ask, Entry, FeedPage, FeedRow, GotDoc, Params, Request, RequestId, RowHandle, Seq,
-};
+use pouchdb_fast_sync::request::{Ask, Entry, Params, Request, RowHandle, Seq};
 
 use crate::ledger::{DocInfo, RowInfo};
 use crate::network::Fate;
@@ -182,129 +179,5 @@ impl World {
             stubs: (source.docs[doc].attachments && (!params.attachments || self.rng.percent(10)))
                 .then(|| self.rng.below(3_000_000)),
         }
-    }
-
-    /// The answer reaches the driver.
-    pub(crate) fn arrive(&mut self, id: RequestId, arrival: Arrival) {
-        let ok = !matches!(
-            arrival,
-            Arrival::Failure(_) | Arrival::Docs { short: true, .. }
-        );
-        let wanted = self.run.ledger.ended(id, ok);
-        let now = self.now;
-        match arrival {
-            Arrival::Failure(failure) => self.run.planner.handle_failure(id, failure, now),
-            Arrival::Diff(flags) => self.run.planner.handle_diff_flags(id, &flags, now),
-            Arrival::Page {
-                rows,
-                last_seq,
-                pending,
-            } => {
-                let page = self.keep_page(rows, last_seq, pending, wanted);
-                self.run.planner.handle_feed_page(id, page, now);
-            }
-            Arrival::Docs {
-                found,
-                entries,
-                params,
-                short,
-                broken,
-            } => {
-                let (mut answers, bytes) = self.keep_docs(found, &entries, params, wanted && ok);
-                if short && let Some(Answer::Docs(docs)) = answers.pop() {
-                    docs.iter()
-                        .for_each(|doc| drop(self.run.ledger.take_doc(doc.handle)));
-                }
-                let planner = &mut self.run.planner;
-                let Some(failure) = broken else {
-                    return planner.handle_docs(id, answers, bytes, now);
-                };
-                if wanted {
-                    let rest = entries.iter().skip(answers.len());
-                    rest.for_each(|entry| self.run.ledger.entry_failed(entry, params));
-                }
-                planner.handle_broken_stream(id, answers, bytes, failure, now);
-            }
-        }
-    }
-
-    fn keep_page(
-        &mut self,
-        rows: Vec<(RowInfo, Option<Seq>)>,
-        last_seq: Seq,
-        pending: u64,
-        wanted: bool,
-    ) -> FeedPage {
-        let withheld = self.scenario.data.withheld;
-        let ledger = &mut self.run.ledger;
-        if wanted {
-            ledger.page_of(rows.len());
-        }
-        let rows = rows.into_iter().map(|(info, seq)| {
-            let known = self.target.missing(&info.id, &info.revs).is_empty();
-            let withheld = known && self.rng.percent(withheld);
-            FeedRow {
-                id: info.id.clone(),
-                revs: if withheld {
-                    Vec::new()
-                } else {
-                    info.revs.clone()
-                },
-                seq,
-                handle: if wanted {
-                    ledger.feed_row(info)
-                } else {
-                    ledger.row(info)
-                },
-            }
-        });
-        FeedPage {
-            rows: rows.collect(),
-            last_seq,
-            pending: Some(pending),
-        }
-    }
-
-    fn keep_docs(
-        &mut self,
-        found: Vec<Found>,
-        entries: &[Entry],
-        params: Params,
-        counts: bool,
-    ) -> (Vec<Answer>, u64) {
-        let ledger = &mut self.run.ledger;
-        let mut total = 0;
-        let answers = found
-            .into_iter()
-            .zip(entries)
-            .map(|(found, entry)| match found {
-                Found::Docs { docs, bytes, stubs } => {
-                    total += bytes;
-                    let docs = docs.into_iter().map(|info| GotDoc {
-                        handle: ledger.doc(info),
-                        stubs,
-                    });
-                    Answer::Docs(docs.collect())
-                }
-                Found::Missing => {
-                    if counts {
-                        ledger.entry_missing(entry, params);
-                    }
-                    Answer::Missing
-                }
-                Found::Error => {
-                    if counts {
-                        ledger.entry_failed(entry, params);
-                    }
-                    Answer::Error("timeout".into())
-                }
-                Found::BadAttachment => {
-                    if counts {
-                        ledger.entry_failed(entry, params);
-                    }
-                    Answer::Attachment("too short".into())
-                }
-            });
-        (answers.collect(), total)
     }
 }
