@@ -50,7 +50,7 @@ pub struct Planner {
     rows: Rows,
     wants: Wants,
     diffs: DiffPolicy,
-    diff_retries: VecDeque<(Vec<u64>, u32)>,
+    diff_retries: Vec<(Vec<u64>, u32)>,
     pace: Pace,
     /// A handful, in the order in which they left.
     flights: Vec<(RequestId, InFlight)>,
@@ -78,7 +78,7 @@ impl Planner {
             rows: Rows::default(),
             wants: Wants::new(config.seed),
             diffs: DiffPolicy::new(config.target_empty),
-            diff_retries: VecDeque::new(),
+            diff_retries: Vec::new(),
             pace: Pace::new(config.max_concurrency),
             flights: Vec::new(),
             next_request: 0,
@@ -285,7 +285,7 @@ impl Planner {
     /// The replicator's own diff then asks the target, and shows its error.
     fn diff_failed(&mut self, rows: Vec<u64>, tries: u32, failure: &Failure) {
         if self.config.target_remote && !failure.is_final() && tries + 1 < DIFF_TRIES {
-            self.diff_retries.push_back((rows, tries + 1));
+            self.diff_retries.push((rows, tries + 1));
             return;
         }
         for row in rows {
@@ -354,8 +354,7 @@ impl Planner {
     }
 
     fn settled(&mut self, settled: wants::Settled) {
-        self.events
-            .extend(settled.drop.into_iter().map(Event::DropDoc));
+        self.drop_docs(settled.drop.into_iter());
         if let Some(row) = settled.row {
             self.rows.settled(row);
         }
@@ -387,11 +386,16 @@ impl Planner {
     }
 
     fn drop_docs(&mut self, docs: impl Iterator<Item = DocHandle>) {
-        self.events.extend(docs.map(Event::DropDoc));
+        // A loop, because a queue is extended by much code.
+        for doc in docs {
+            self.events.push_back(Event::DropDoc(doc));
+        }
     }
 
     fn drop_rows(&mut self, rows: impl Iterator<Item = RowHandle>) {
-        self.events.extend(rows.map(Event::DropRow));
+        for row in rows {
+            self.events.push_back(Event::DropRow(row));
+        }
     }
 }
 

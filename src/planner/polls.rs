@@ -142,9 +142,9 @@ impl Planner {
         if under_way >= most {
             return None;
         }
-        let (rows, tries) = match self.diff_retries.pop_front() {
-            Some(again) => again,
-            None => (self.rows.next_undiffed(DIFF_ROWS), 0),
+        let (rows, tries) = match self.diff_retries.is_empty() {
+            true => (self.rows.next_undiffed(DIFF_ROWS), 0),
+            false => self.diff_retries.remove(0),
         };
         if rows.is_empty() {
             return None;
