@@ -1,9 +1,9 @@
 // npm run lint: everything that can be said about the code without running it.
 // All of it is run, so that one pass shows all there is to do.
 import { join } from 'node:path';
-import { buildEngine } from './lib/engine.mjs';
+import { build } from './lib/build.mjs';
 import { exitCode, say, script, Told } from './lib/run.mjs';
-import { needBuildTools, needRustLints } from './lib/setup.mjs';
+import { needRustLints } from './lib/setup.mjs';
 
 const wasm = ['--target', 'wasm32-unknown-unknown'];
 const strict = ['--', '-D', 'warnings'];
@@ -29,10 +29,9 @@ const checks = [
 ];
 
 await script(async () => {
-  // The types of the engine's glue are built.
-  const wasmBindgen = await needBuildTools();
+  // What the tests import, and the types of the engine's glue, are built.
+  await build();
   await needRustLints();
-  await buildEngine({ wasmBindgen });
   const failed = [];
   for (const [command, args, env] of checks) {
     const line = `${command} ${args.join(' ')}`.replace(/^node_modules\/.bin\//, '');
