@@ -79,6 +79,8 @@ export class Link {
     this.broken = false;
     /** The feed is followed when it has been read. */
     this.goesOn = Boolean(opts.live || opts.continuous);
+    /** Called when it stops. @type {Set<() => void>} */
+    this.whenStopped = new Set();
     /** The caller cancelled the replication. */
     this.cancelled = false;
     /** Where the other half of a sync learns what came from the source. @type {import('./echo.js').Echo | null} */
@@ -433,6 +435,7 @@ export class Link {
 
   /** Nothing more is asked for; a later call starts anew. */
   stop() {
+    for (const call of this.whenStopped) call();
     if (this.run) this.endRun(this.run.engine);
     for (const call of this.whenDone.splice(0)) call();
   }

@@ -52,20 +52,18 @@ function listen(link, links) {
 
 /**
  * What a local database is asked while it is destroyed, it may never answer, and
- * stock waits for its checkpoints even when the replication is cancelled.
- * @param {any} db @param {Promise<any>} answer
+ * stock waits for its checkpoints even when that cancels the replication.
+ * @param {any} db @param {Link | null | undefined} owner @param {Promise<any>} answer
  */
-async function whileItLives(db, answer) {
-  let gone = () => {};
-  const destroyed = new Promise((_resolve, reject) => {
-    gone = () => reject(new Error('database is destroyed'));
+function whileItLives(db, owner, answer) {
+  if (!owner) return answer;
+  return new Promise((resolve, reject) => {
+    const gone = () => {
+      if (db._destroyed) reject(new Error('database is destroyed'));
+    };
+    owner.whenStopped.add(gone);
+    answer.then(resolve, reject).finally(() => owner.whenStopped.delete(gone));
   });
-  db.once('destroyed', gone);
-  try {
-    return await Promise.race([answer, destroyed]);
-  } finally {
-    db.removeListener('destroyed', gone);
-  }
 }
 
 class Links {
@@ -129,7 +127,7 @@ class Links {
     const other = this.checkpoints[1 - at];
     if (name === 'get' && other && this.writesTo(1 - at, id) && this.untouched(1 - at, 'get')) other.ahead(id);
     const checkpoints = this.checkpoints[at];
-    if (!checkpoints) return whileItLives(db, db[name](...args));
+    if (!checkpoints) return whileItLives(db, this.owners.get(id), db[name](...args));
     if (!this.untouched(at, 'get') || !this.untouched(at, 'put')) return db[name](...args);
     return name === 'get' ? checkpoints.get(id) : checkpoints.put(args[0]);
   }
