@@ -8,6 +8,9 @@ import { keepAlive, unlimited } from './platform.js';
 /** So long (ms) what was being written at the end may take. */
 const LAST_WRITE_MS = 5_000;
 
+/** The `_local` document itself, and the database, of which it is confirmed first (echo.js). */
+const belongsToCheckpoint = /\/_local\/|\/$/;
+
 export class Transport {
   /**
    * @param {Fetch | undefined} own the `fetch` option of the user's handle
@@ -47,7 +50,7 @@ export class Transport {
     return !this.own && Boolean(this.agent);
   }
 
-  /** Ends what is being read. What is being written is let through, if it is soon: it was answered for. */
+  /** Ends what is being read. A checkpoint is let through, if it is soon: it was answered for. */
   stop() {
     if (this.stopped.signal.aborted) return;
     this.stopped.abort();
@@ -114,7 +117,7 @@ export class Transport {
   /** @type {Fetch} */
   underlying(url, { raw, ...init }) {
     for (const [name, value] of Object.entries(raw ?? {})) init.headers.set(name, value);
-    const signal = init.signal ?? (init.method === 'PUT' ? this.ended : this.stopped).signal;
+    const signal = init.signal ?? (belongsToCheckpoint.test(url) ? this.ended : this.stopped).signal;
     if (this.own) return this.own(url, { ...init, signal });
     // Without a body it would do nothing but force a preflight.
     if (!init.body) init.headers?.delete('content-type');
