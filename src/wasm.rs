@@ -21,6 +21,18 @@ use wasm_bindgen::prelude::*;
 use self::driver::Driver;
 use self::host::Host;
 
+/// Rust's own allocator for wasm is 3 kB of the engine, gzipped. Text of some MB
+/// crosses, so memory that is returned has to become one piece again.
+struct SmallAllocator;
+
+impl rlsf::GlobalTlsfOptions for SmallAllocator {
+    const COALESCE_POOLS: bool = true;
+    const ENABLE_REALLOCATION: bool = false;
+}
+
+#[global_allocator]
+static ALLOCATOR: rlsf::GlobalTlsf<SmallAllocator> = rlsf::GlobalTlsf::new();
+
 /// One run: the feed of a source after one sequence, and its documents.
 ///
 /// The host is an object with the methods of `js/host.js`. Text that crosses is

@@ -4,13 +4,15 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { digest, filesOf, put } from './files.mjs';
 import { withoutPaths } from './paths.mjs';
-import { output, root, run, say } from './run.mjs';
+import { output, root, run, say, Told } from './run.mjs';
 
 const pkg = join(root, 'pkg');
 const wasm = join(root, 'target', 'wasm32-unknown-unknown', 'release', 'pouchdb_fast_sync.wasm');
 
 /** Functions with one caller stay apart: all in one is smaller, but compresses worse by 4 kB. */
 const optimise = ['-Oz', '--one-caller-inline-max-function-size=10', '--strip-debug', '--strip-producers'];
+/** Names that cross, with hashes in them, are 3 kB of what is loaded, gzipped. Prints the short ones. */
+const shorten = '--minify-imports-and-exports-and-modules';
 
 /**
  * Builds the engine unless pkg/ was made from the very same input.
@@ -31,9 +33,9 @@ export async function buildEngine({ wasmBindgen, dev = false }) {
     await run(wasmBindgen, [...web, '--out-dir', draft, wasm]);
     const bytes = join(draft, 'engine_bg.wasm');
     // The features that rustc used are read from the file's own section.
-    if (!dev) await run(process.execPath, [wasmOpt(), ...optimise, bytes, '-o', bytes]);
+    const glue = withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8'));
+    put(join(pkg, 'engine.js'), dev ? glue : optimised(bytes, glue));
     put(join(pkg, 'engine.wasm'), readFileSync(bytes));
-    put(join(pkg, 'engine.js'), withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8')));
     put(join(pkg, 'engine.d.ts'), readFileSync(join(draft, 'engine.d.ts')));
     put(join(pkg, 'engine-bytes.js'), bytesModule(readFileSync(bytes)));
     put(join(pkg, 'engine-bytes.d.ts'), 'export function bytes(): Uint8Array<ArrayBuffer>;\n');
@@ -51,8 +53,30 @@ function stampOf(dev) {
   return digest(filesOf(inputs.map((path) => join(root, path))), tools);
 }
 
-function wasmOpt() {
-  return join(root, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+/**
+ * @param {string} file the wasm, changed in place
+ * @param {string} glue
+ * @returns {string} the glue with the same names
+ */
+function optimised(file, glue) {
+  const wasmOpt = join(root, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+  const printed = output(process.execPath, [wasmOpt, ...optimise, shorten, file, '-o', file]);
+  if (printed === null) throw new Told('failed: wasm-opt');
+  /** @type {{ imports: [string, string, string][], exports: [string, string][] }} */
+  const renamed = JSON.parse(printed);
+  const imports = new Map(renamed.imports.map(([, name, short]) => [name, short]));
+  const exports = new Map(renamed.exports);
+  let found = 0;
+  const shortened = glue
+    .replace(/^( +)(\w+)(?=: function)/gm, (whole, indent, name) => {
+      found += Number(imports.has(name));
+      return indent + (imports.get(name) ?? name);
+    })
+    // All modules that are imported become one of this name.
+    .replace(/^( +)"\.\/engine_bg\.js"(?=: )/gm, '$1"a"')
+    .replace(/\bwasm\.(\w+)/g, (whole, name) => `wasm.${exports.get(name) ?? name}`);
+  if (found !== imports.size) throw new Told("wasm-bindgen's glue is not of the form that engine.mjs knows");
+  return shortened;
 }
 
 /**
