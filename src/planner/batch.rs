@@ -7,7 +7,11 @@ const AIM_BYTES: f64 = 1_000_000.0;
 /// A request aims at so many ms of the server's and the link's time.
 const AIM_MS: f64 = 1_000.0;
 /// Most documents in one request; CouchDB builds a whole answer before it sends it.
-pub(super) const MOST: usize = 500;
+const MOST: usize = 500;
+/// Most in the very first request: what it brings is written while the others are answered.
+const FIRST: usize = 200;
+/// Most while nothing is known of their size, as stock: they may be large.
+const UNSIZED: usize = 100;
 /// Fewer are not worth a request of their own while others wait for room.
 const LEAST: usize = 50;
 /// A document's bytes until one has been seen and when the server tells nothing.
@@ -21,6 +25,8 @@ pub(super) struct Sizes {
     bytes: f64,
     ms: f64,
     measured: bool,
+    /// The server told how large they are.
+    told: bool,
 }
 
 impl Sizes {
@@ -29,6 +35,7 @@ impl Sizes {
             bytes: UNKNOWN_BYTES,
             ms: 0.0,
             measured: false,
+            told: false,
         }
     }
 
@@ -37,6 +44,7 @@ impl Sizes {
     pub(super) fn expect(&mut self, bytes_per_doc: f64) {
         if !self.measured && bytes_per_doc.is_finite() && bytes_per_doc > 0.0 {
             self.bytes = bytes_per_doc.max(100.0);
+            self.told = true;
         }
     }
 
@@ -56,6 +64,16 @@ impl Sizes {
     /// Expected bytes of so many documents.
     pub(super) fn estimate(&self, docs: usize) -> u64 {
         (self.bytes * docs as f64) as u64
+    }
+
+    /// Most documents of a request, with so many in flight.
+    pub(super) fn most(&self, in_flight: usize) -> usize {
+        match (self.measured, self.told) {
+            (true, _) => MOST,
+            (false, false) => UNSIZED,
+            (false, true) if in_flight == 0 => FIRST,
+            (false, true) => MOST,
+        }
     }
 
     /// Documents for the next request, with so many queued and room for so many
@@ -83,6 +101,16 @@ mod tests {
         assert_eq!(sizes.slice(1000, 4), 250);
         assert_eq!(sizes.slice(60, 4), 50);
         assert_eq!(sizes.slice(10, 4), 10);
+    }
+
+    #[test]
+    fn requests_are_small_until_something_is_known() {
+        let mut sizes = Sizes::new();
+        assert_eq!((sizes.most(0), sizes.most(1)), (UNSIZED, UNSIZED));
+        sizes.expect(1_000.0);
+        assert_eq!((sizes.most(0), sizes.most(1)), (FIRST, MOST));
+        sizes.measured(10, 10_000, 10);
+        assert_eq!(sizes.most(0), MOST);
     }
 
     #[test]

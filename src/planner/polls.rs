@@ -3,7 +3,7 @@
 
 use super::params::{Depth, params};
 use super::wants::{Limits, Slice, WantId};
-use super::{Planner, batch};
+use super::Planner;
 use crate::error::{Failure, FailureKind};
 use crate::request::{Ask, Event, Request, RequestId};
 
@@ -165,7 +165,10 @@ impl Planner {
             return None;
         }
         let single = self.single_until.is_some_and(|until| now < until);
-        let most = if single { SINGLE_GETS } else { batch::MOST };
+        let most = match single {
+            true => SINGLE_GETS,
+            false => self.wants.sizes.most(in_flight),
+        };
         let streams = self.flights().filter(|f| f.is_stream()).count();
         let limits = Limits {
             room,

@@ -122,12 +122,13 @@ fn what_a_broken_stream_brought_is_kept() {
     desk.break_after(&stream, 2, reset());
     assert_eq!(desk.take_count(2), Some(2));
     // The one at which it broke off has been tried, those behind it have not.
-    for ids in [vec!["d2"], vec!["d3", "d4"]] {
-        let again = desk.ask_one();
+    let again = desk.ask_docs();
+    for (again, ids) in again.iter().zip([vec!["d2"], vec!["d3", "d4"]]) {
         assert_eq!(again.ids(), ids);
         assert!(!again.params.piecewise);
-        desk.answer(&again, 100);
+        desk.answer(again, 100);
     }
+    assert_eq!(desk.take_count(3), Some(3));
 }
 
 #[test]

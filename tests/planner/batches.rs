@@ -55,6 +55,7 @@ fn an_idle_replicator_gets_less_where_the_size_is_ours_to_choose() {
         batch_fixed: false,
         ..config()
     });
+    desk.planner.handle_expectation(1_000.0);
     desk.feed_rows(1_000);
     let asked = desk.ask_docs();
     desk.answer(&asked[0], 100);
