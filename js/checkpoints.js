@@ -95,7 +95,8 @@ class Behind {
     this.raise();
     if (this.newest) return structuredClone(this.newest);
     try {
-      return structuredClone(await this.read());
+      const doc = structuredClone(await this.read());
+      return this.owner?.knows?.trusted(doc) ?? doc;
     } catch (error) {
       // Not found is worth knowing; anything else may be better the next time.
       if (/** @type {any} */ (error)?.status !== 404) this.reading = undefined;
@@ -124,7 +125,7 @@ class Behind {
   async writeNewest() {
     const { _rev, ...doc } = this.newest;
     try {
-      await this.owner?.knows?.confirm();
+      await this.owner?.knows?.confirm(doc.session_id);
       const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
       this.rev = written.rev;
       this.checkpoint.written();

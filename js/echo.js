@@ -9,15 +9,21 @@ import { toError } from './errors.js';
 const MOST = 50_000;
 
 export class Echo {
-  /** @param {import('./remote.js').Remote} remote */
-  constructor(remote) {
+  /**
+   * @param {import('./remote.js').Remote} remote
+   * @param {() => boolean} reading more is to come from it
+   */
+  constructor(remote, reading) {
     this.remote = remote;
+    this.reading = reading;
     /** `id`, NUL, `rev`, in the order in which they came. @type {Set<string>} */
     this.revs = new Set();
     /** What tells the database that is read from its successor. @type {string | undefined} */
     this.instance = undefined;
     this.claims = 0;
     this.confirmed = 0;
+    /** The session whose claims turned out to be wrong. @type {string | undefined} */
+    this.refused = undefined;
     /** The other half runs. */
     this.wanted = true;
     this.runs = 0;
@@ -71,20 +77,40 @@ export class Echo {
   }
 
   /**
-   * The database still is the one that was read.
+   * The database still is the one that was read. Asked too where nothing was claimed
+   * yet: a checkpoint in a successor would vouch for what is claimed later.
+   * @param {string} session of the replication whose checkpoint rests on that
    * @throws where it is not, or does not tell
    */
-  async confirm() {
-    const { claims, instance } = this;
-    if (claims === this.confirmed) return;
-    const now = instanceOf(await this.remote.infoNow());
-    if (now === undefined || now !== instance) {
+  async confirm(session) {
+    const { claims, instance, revs } = this;
+    if (session !== this.refused) {
+      const rests = claims !== this.confirmed || (instance !== undefined && (revs.size > 0 || this.reading()));
+      if (!rests) return;
+      const now = instanceOf(await this.remote.infoNow());
+      if (now !== undefined && now === instance) {
+        this.confirmed = claims;
+        return;
+      }
       this.clear();
       this.instance = undefined;
-      const reason = 'the database was deleted and created anew, or does not tell that it was not';
-      throw toError({ code: 'fast_sync_recreated', kind: 'recreated', status: 0, reason }, 'Writing a checkpoint', this.remote.base);
+      this.refused = session;
+      this.confirmed = this.claims;
     }
-    this.confirmed = claims;
+    const reason = 'the database was deleted and created anew, or does not tell that it was not';
+    throw toError({ code: 'fast_sync_recreated', kind: 'recreated', status: 0, reason }, 'Writing a checkpoint', this.remote.base);
+  }
+
+  /**
+   * A checkpoint of the server, without what a refused session wrote: the next one
+   * begins before all that was claimed.
+   * @param {any} doc
+   */
+  trusted(doc) {
+    const { refused } = this;
+    if (refused === undefined || doc.session_id !== refused) return doc;
+    const history = (doc.history ?? []).filter((/** @type {any} */ entry) => entry.session_id !== refused);
+    return { ...doc, history, session_id: '', last_seq: 0 };
   }
 }
 

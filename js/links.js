@@ -47,7 +47,7 @@ function listen(link, links) {
   const other = links.find(({ target }) => target === link.source);
   const { checkpoint } = other?.opts ?? {};
   if (!other || !link.sourceRemote || checkpoint === false || checkpoint === 'source') return;
-  link.brings = other.knows = new Echo(link.sourceRemote);
+  link.brings = other.knows = new Echo(link.sourceRemote, () => link.more);
 }
 
 /**
