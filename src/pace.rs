@@ -1,10 +1,6 @@
 //! How many document requests may be in flight, and when the next one may leave:
 //! additive increase, multiplicative decrease. Knows nothing of what is asked.
 
-/// Where a run begins: as many as there are idle connections by then, those of
-/// the database's, the server's and the feed's first requests. A new one costs a
-/// round trip.
-const START: f64 = 3.0;
 /// First wait (ms) after an overloaded answer that names none; doubles each time.
 const OVERLOAD_WAIT_MS: u64 = 500;
 /// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
@@ -22,11 +18,12 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A window of so many requests at most.
-    pub fn new(most: u32) -> Self {
+    /// A window of so many requests at most. It begins with as many as there are
+    /// idle connections: a new one costs a round trip.
+    pub fn new(most: u32, idle: u32) -> Self {
         let most = f64::from(most.max(1));
         Self {
-            window: START.min(most),
+            window: f64::from(idle).min(most),
             most,
             hold_until: None,
             overloads: 0,
@@ -87,7 +84,7 @@ mod tests {
 
     #[test]
     fn an_overloaded_server_gets_half_the_requests_after_the_time_it_named() {
-        let mut pace = Pace::new(6);
+        let mut pace = Pace::new(6, 3);
         pace.succeeded();
         assert_eq!(pace.room(0, 0), 4);
         assert_eq!(pace.overloaded(Some(2_000), 100), 2_100);
@@ -97,7 +94,7 @@ mod tests {
 
     #[test]
     fn answers_of_one_burst_halve_once() {
-        let mut pace = Pace::new(6);
+        let mut pace = Pace::new(6, 3);
         for _ in 0..4 {
             pace.overloaded(None, 0);
         }
@@ -106,7 +103,7 @@ mod tests {
 
     #[test]
     fn success_never_grows_beyond_the_bound() {
-        let mut pace = Pace::new(3);
+        let mut pace = Pace::new(3, 3);
         for _ in 0..100 {
             pace.succeeded();
         }
@@ -115,6 +112,6 @@ mod tests {
 
     #[test]
     fn a_hold_is_never_longer_than_a_minute() {
-        assert_eq!(Pace::new(1).overloaded(Some(3_600_000), 0), 60_000);
+        assert_eq!(Pace::new(1, 3).overloaded(Some(3_600_000), 0), 60_000);
     }
 }

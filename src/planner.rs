@@ -42,6 +42,10 @@ const DIFF_TRIES: u32 = 3;
 /// updated, or the answer may have been a proxy's.
 const PROBE_AGAIN_MS: u64 = 600_000;
 
+/// Connections that are idle by the time that the first documents are asked for:
+/// those of the database's, the server's and the feed's first requests.
+const IDLE: u32 = 3;
+
 /// One run: the feed after one sequence, and the documents it names.
 #[derive(Debug)]
 pub struct Planner {
@@ -79,7 +83,7 @@ impl Planner {
             wants: Wants::new(config.seed),
             diffs: DiffPolicy::new(config.target_empty),
             diff_retries: Vec::new(),
-            pace: Pace::new(config.max_concurrency),
+            pace: Pace::new(config.max_concurrency, IDLE),
             flights: Vec::new(),
             next_request: 0,
             events: VecDeque::new(),

@@ -14,8 +14,11 @@ const AIM_BYTES: u64 = 1_000_000;
 const MOST: usize = 500;
 /// Fewer are not worth a request of their own.
 const LEAST: usize = 50;
-/// Requests that a write is shared out among.
+/// Most requests that a write is shared out among, where so many may leave.
 const SHARES: usize = 4;
+/// Connections that are idle at the first write: those of the database's and the
+/// server's first requests.
+pub const IDLE: u32 = 2;
 /// Tries of a request before the write fails.
 const MOST_TRIES: u32 = 6;
 /// The write fails where for so many times the stall timeout nothing was answered.
@@ -105,7 +108,7 @@ impl Writes {
     /// A write at the pace that the one before had come to.
     pub fn new(docs: Vec<Outgoing>, pace: Pace, stall_ms: u64, now: u64) -> Self {
         Self {
-            parts: parts(&docs),
+            parts: parts(&docs, pace.room(0, now).clamp(1, SHARES)),
             docs,
             flights: Vec::new(),
             next: 0,
@@ -248,9 +251,9 @@ impl Writes {
     }
 }
 
-/// How a write is shared out.
-fn parts(docs: &[Outgoing]) -> Vec<Part> {
-    let share = docs.len().div_ceil(SHARES).clamp(LEAST, MOST);
+/// How a write is shared out among so many requests, or more.
+fn parts(docs: &[Outgoing], shares: usize) -> Vec<Part> {
+    let share = docs.len().div_ceil(shares).clamp(LEAST, MOST);
     let (mut parts, mut from, mut sum) = (Vec::new(), 0, 0);
     for (at, doc) in docs.iter().enumerate() {
         if doc.multipart {

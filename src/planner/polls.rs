@@ -1,9 +1,9 @@
 //! What leaves, and when: requests under way, those that may leave now, and the
 //! time at which to look again. Knows nothing of what is made of the answers.
 
+use super::Planner;
 use super::params::{Depth, params};
 use super::wants::{Limits, Slice, WantId};
-use super::Planner;
 use crate::error::{Failure, FailureKind};
 use crate::request::{Ask, Event, Request, RequestId};
 

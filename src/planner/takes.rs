@@ -36,7 +36,9 @@ impl Planner {
     /// Rows for the replicator, `limit` at most.
     pub fn take_rows(&mut self, limit: usize) -> TakenRows {
         self.hungry = true;
-        let eager = !self.config.batch_fixed && !self.writing && !self.rows.anything_handed();
+        // To a server, a batch more is a round trip more.
+        let may_be_small = !self.config.batch_fixed && !self.config.target_remote;
+        let eager = may_be_small && !self.writing && !self.rows.anything_handed();
         let full = self.buffered() >= self.config.max_buffer_bytes / 2 && !self.docs_in_flight();
         let demand = rows::Demand {
             limit,

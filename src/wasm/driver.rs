@@ -17,6 +17,7 @@ use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
 use crate::planner::{Planner, Taken, TakenRows};
 use crate::request::{Batch, Entry, Event, RowHandle, Seq};
+use crate::writes;
 
 /// Both ends, and how the feed is asked for.
 #[derive(Debug)]
@@ -160,7 +161,7 @@ pub(super) fn write(driver: &Rc<RefCell<Driver>>, docs: Array) -> Promise {
         .writing
         .as_ref()
         .map(|writing| writing.borrow().pace());
-    let pace = before.unwrap_or_else(|| Pace::new(most));
+    let pace = before.unwrap_or_else(|| Pace::new(most, writes::IDLE));
     let (promise, writing) = write::write(target, host, docs, pace, stall_ms);
     inner.writing = Some(writing);
     promise

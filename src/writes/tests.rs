@@ -27,7 +27,7 @@ fn run(
     docs: &[Outgoing],
     mut answer: impl FnMut(&Range<usize>, Form) -> Option<Failure>,
 ) -> (Outcome, Vec<u32>) {
-    let mut writes = Writes::new(docs.to_vec(), Pace::new(4), 60_000, 0);
+    let mut writes = Writes::new(docs.to_vec(), Pace::new(4, 2), 60_000, 0);
     let (mut now, mut sent) = (0, vec![0; docs.len()]);
     loop {
         if let Some((id, docs, form)) = writes.poll_request(now) {
@@ -52,8 +52,20 @@ fn a_write_is_shared_out_and_every_document_goes_once() {
         None
     });
     assert_eq!(outcome, Outcome::Done(Vec::new()));
-    assert_eq!(parts, [250; 4]);
+    assert_eq!(parts, [500; 2], "as many as may leave");
     assert!(sent.iter().all(|&times| times == 1));
+}
+
+#[test]
+fn a_later_write_is_shared_out_at_the_pace_that_was_come_to() {
+    let mut pace = Pace::new(6, 2);
+    (0..4).for_each(|_| pace.succeeded());
+    let mut writes = Writes::new(vec![small(100); 1000], pace, 60_000, 0);
+    let mut parts = Vec::new();
+    while let Some((_, docs, _)) = writes.poll_request(0) {
+        parts.push(docs.len());
+    }
+    assert_eq!(parts, [250; 4]);
 }
 
 #[test]
@@ -92,7 +104,7 @@ fn a_request_is_not_repeated_for_ever() {
 
 #[test]
 fn a_server_that_answers_nothing_is_not_asked_by_halves_for_ever() {
-    let mut writes = Writes::new(vec![small(100); 500], Pace::new(4), 60_000, 0);
+    let mut writes = Writes::new(vec![small(100); 500], Pace::new(4, 2), 60_000, 0);
     let (mut now, mut times) = (0, 0);
     let outcome = loop {
         while writes.poll_request(now).is_some() {
@@ -143,7 +155,7 @@ fn what_is_refused_with_its_attachments_behind_it_goes_as_any_other_document() {
 fn a_server_that_does_not_know_multipart_is_asked_once() {
     let mut forms = Vec::new();
     let docs = [LARGE; 3];
-    let mut writes = Writes::new(docs.to_vec(), Pace::new(1), 60_000, 0);
+    let mut writes = Writes::new(docs.to_vec(), Pace::new(1, 2), 60_000, 0);
     while let Some((id, _, form)) = writes.poll_request(0) {
         forms.push(form);
         match form {
@@ -161,7 +173,7 @@ fn a_server_that_does_not_know_multipart_is_asked_once() {
 
 #[test]
 fn a_large_upload_is_given_more_time() {
-    let mut writes = Writes::new(vec![LARGE], Pace::new(1), 1_000, 0);
+    let mut writes = Writes::new(vec![LARGE], Pace::new(1, 2), 1_000, 0);
     writes.poll_request(0);
     assert!(writes.stalled(10_000).is_empty());
     assert_eq!(writes.stalled(1_000 + 300_000 / SLOWEST).len(), 1);
@@ -170,7 +182,7 @@ fn a_large_upload_is_given_more_time() {
 /// The clock goes on between the polling and the setting of the timer.
 #[test]
 fn a_time_that_comes_after_the_polling_is_told_though_it_has_passed() {
-    let mut writes = Writes::new(vec![small(100)], Pace::new(4), 60_000, 0);
+    let mut writes = Writes::new(vec![small(100)], Pace::new(4, 2), 60_000, 0);
     let (id, ..) = writes.poll_request(0).expect("the write");
     let failure = Failure {
         retry_after: Some(50),
