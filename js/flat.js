@@ -192,7 +192,7 @@ export class Flat {
     for (const { docs } of found) {
       for (const doc of docs) {
         this.docs.keep(doc);
-        stubs.push(leftOut(doc));
+        stubs.push(asked.stream && attachmentsOf(doc).length > 0 ? 0 : leftOut(doc));
       }
     }
     const counts = found.map(({ docs, error, isBroken }) => (error === undefined ? docs.length : isBroken ? -2 : -1));

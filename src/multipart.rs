@@ -126,6 +126,9 @@ impl Parser {
     /// Takes the next bytes of the response. Drain the events before the next
     /// chunk, and after an error too: they are what came before it. An error is
     /// final, every later call answers it again.
+    // Not a part of its caller: that one waits, and its code is never optimised by a
+    // browser while it runs.
+    #[inline(never)]
     pub fn handle_chunk(&mut self, chunk: &[u8]) -> Result<(), MultipartError> {
         if let State::Failed(error) = self.state {
             return Err(error);

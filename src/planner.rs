@@ -14,6 +14,7 @@ mod handed;
 mod params;
 mod polls;
 mod rows;
+mod share;
 mod slots;
 mod streams;
 mod takes;
@@ -117,6 +118,7 @@ impl Planner {
     /// The source told its size: an expectation of bytes per document.
     pub fn handle_expectation(&mut self, bytes_per_doc: f64) {
         self.wants.sizes.expect(bytes_per_doc);
+        self.wants.share.expect(bytes_per_doc);
     }
 
     /// Documents are wanted with their attachments: stubs are asked for again.
@@ -207,6 +209,11 @@ impl Planner {
             };
         }
         self.pace.succeeded();
+        if depth != Depth::Latest {
+            let (with, left_out) = attached(&answers);
+            let share = &mut self.wants.share;
+            share.seen(found(&answers), with, bytes + left_out);
+        }
         if is_stream && found(&answers) > 0 {
             self.streams.worked();
         }
@@ -406,4 +413,18 @@ impl Planner {
 fn found(answers: &[Answer]) -> usize {
     let docs = |answer: &&Answer| matches!(answer, Answer::Docs(_));
     answers.iter().filter(docs).count()
+}
+
+/// How many of the documents have attachments, and the bytes that these answers did
+/// not carry.
+fn attached(answers: &[Answer]) -> (usize, u64) {
+    let mut sum = (0, 0);
+    for answer in answers {
+        if let Answer::Docs(docs) = answer {
+            for left_out in docs.iter().filter_map(|doc| doc.stubs) {
+                sum = (sum.0 + 1, sum.1 + left_out);
+            }
+        }
+    }
+    sum
 }

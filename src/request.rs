@@ -127,7 +127,8 @@ pub enum Answer {
 pub struct GotDoc {
     /// Where the driver keeps it.
     pub handle: DocHandle,
-    /// It has attachments whose bytes this answer did not carry: how many bytes.
+    /// It has attachments whose bytes this answer did not carry: how many bytes. Of a
+    /// stream's documents: it has attachments.
     pub stubs: Option<u64>,
 }
 

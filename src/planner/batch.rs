@@ -4,6 +4,9 @@
 /// A request aims at so many bytes: large enough to hide a round trip, small
 /// enough to lose little when it fails.
 const AIM_BYTES: f64 = 1_000_000.0;
+/// The same while only the server's own figure is known, which counts attachments
+/// that are no part of such an answer.
+const TOLD_BYTES: f64 = 4_000_000.0;
 /// A request aims at so many ms of the server's and the link's time.
 const AIM_MS: f64 = 1_000.0;
 /// Most documents in one request; CouchDB builds a whole answer before it sends it.
@@ -79,7 +82,8 @@ impl Sizes {
     /// Documents for the next request, with so many queued and room for so many
     /// requests: the queue is shared out among them, so that none idles.
     pub(super) fn slice(&self, queued: usize, room: usize) -> usize {
-        let by_bytes = (AIM_BYTES / self.bytes.max(1.0)) as usize;
+        let aim = if self.measured { AIM_BYTES } else { TOLD_BYTES };
+        let by_bytes = (aim / self.bytes.max(1.0)) as usize;
         let by_time = if self.ms > 0.0 {
             (AIM_MS / self.ms) as usize
         } else {
@@ -117,7 +121,7 @@ mod tests {
     fn large_documents_travel_in_small_requests() {
         let mut sizes = Sizes::new();
         sizes.expect(400_000.0);
-        assert_eq!(sizes.slice(1000, 1), 2);
+        assert_eq!(sizes.slice(1000, 1), 10);
         sizes.measured(1, 40_000_000, 100);
         assert_eq!(sizes.slice(1000, 1), 1);
     }

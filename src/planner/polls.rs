@@ -174,6 +174,7 @@ impl Planner {
             room,
             most,
             streams,
+            streaming: !single && !self.streams.are_refused(now),
             spare: self.config.max_buffer_bytes.saturating_sub(self.buffered()),
         };
         let slice = self.wants.next_slice(&limits, now);

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use super::batch::Sizes;
 use super::params::{Depth, is_first_generation};
+use super::share::Share;
 use super::slots::Slots;
 use crate::error::{Failure, FailureKind};
 use crate::request::{Answer, DocHandle, Entry, GotDoc};
@@ -23,7 +24,7 @@ const STREAM_TRIES: u8 = 3;
 /// A stream of attachments aims at so many bytes; a document is never divided.
 const STREAM_BYTES: u64 = 4_000_000;
 /// Most documents of a stream.
-const STREAM_DOCS: usize = 100;
+const STREAM_DOCS: usize = 200;
 /// Wait (ms) before the second repeat; doubles. The first repeat is at once.
 const RETRY_MS: u64 = 200;
 
@@ -85,7 +86,7 @@ pub(super) struct Want {
     depth: Depth,
     /// Its leaves answered for it, and are to answer again.
     by_leaves: bool,
-    /// Bytes that it is going to have with its attachments.
+    /// Bytes that it is going to have with its attachments; 0 where not known.
     expected: u64,
     /// Its attachments are not had from a stream.
     piecewise: bool,
@@ -112,6 +113,7 @@ pub(super) struct Wants {
     retries: Vec<Retry>,
     pub(super) ready_bytes: u64,
     pub(super) sizes: Sizes,
+    pub(super) share: Share,
     /// Documents that came with stubs are asked for again, with their bytes.
     pub(super) fetch_attachments: bool,
     seed: u64,
@@ -150,6 +152,8 @@ pub(super) struct Limits {
     pub(super) most: usize,
     /// Streams of attachments in flight.
     pub(super) streams: usize,
+    /// The server has streams.
+    pub(super) streaming: bool,
     /// Bytes, as expected.
     pub(super) spare: u64,
 }
@@ -163,6 +167,7 @@ impl Wants {
             retries: Vec::new(),
             ready_bytes: 0,
             sizes: Sizes::new(),
+            share: Share::default(),
             fetch_attachments: false,
             seed: seed | 1,
         }
@@ -219,6 +224,7 @@ impl Wants {
     /// where it does not fit.
     pub(super) fn next_slice(&self, limits: &Limits, now: u64) -> Option<Slice> {
         let due = self.retries.iter().find(|retry| retry.not_before <= now);
+        let mut at_once = false;
         let mut ids = match due {
             Some(retry) => retry.ids[..retry.most.min(retry.ids.len())].to_vec(),
             None => {
@@ -229,17 +235,41 @@ impl Wants {
                     .iter()
                     .enumerate()
                     .find(|(at, queue)| !queue.is_empty() && !(*at == ATTACHED && crowded))?;
+                let streaming = self.fetch_attachments && limits.streaming;
+                at_once = at == PLAIN && streaming && self.share.is_likely();
                 queue.first(match at {
                     ATTACHED => self.stream_count(),
+                    PLAIN if at_once => self.unsized_stream(queue.len(), limits.room),
                     _ => self.sizes.slice(queue.len(), limits.room),
                 })
             }
         };
         ids.truncate(limits.most);
-        while self.bytes(&ids) > limits.spare {
+        while self.bytes(&ids, at_once) > limits.spare {
             ids.pop();
         }
-        self.slice(ids)
+        let mut slice = self.slice(ids)?;
+        if at_once {
+            slice.depth = Depth::Attached;
+            slice.bytes = self.bytes(&slice.ids, true);
+        }
+        Some(slice)
+    }
+
+    /// How many documents of which only an average is known go into one stream, with
+    /// so many queued and room for so many requests.
+    fn unsized_stream(&self, queued: usize, room: usize) -> usize {
+        let by_bytes = (STREAM_BYTES / self.share.bytes().max(1)) as usize;
+        let shared = queued.div_ceil(room.max(1)).min(STREAM_DOCS);
+        shared.min(by_bytes).max(1)
+    }
+
+    /// Bytes of a document with its attachments, as far as is known.
+    fn whole(&self, id: WantId) -> u64 {
+        match self.all[&id].expected {
+            0 => self.share.bytes(),
+            expected => expected,
+        }
     }
 
     /// Of these wants, those that wait for a request, in one; however full the
@@ -278,7 +308,7 @@ impl Wants {
         let (mut count, mut bytes, mut piecewise) = (0, 0, false);
         for id in &self.queues[ATTACHED].0 {
             let want = &self.all[id];
-            bytes += want.expected;
+            bytes += self.whole(*id);
             let full = bytes > STREAM_BYTES || count == STREAM_DOCS;
             if count > 0 && (full || want.by_leaves || want.piecewise != piecewise) {
                 break;
@@ -292,11 +322,11 @@ impl Wants {
         count
     }
 
-    /// Expected bytes of their documents.
-    fn bytes(&self, ids: &[WantId]) -> u64 {
+    /// Expected bytes of their documents; `whole`: with attachments.
+    fn bytes(&self, ids: &[WantId], whole: bool) -> u64 {
         let sized = |id: &WantId| self.all[id].depth == Depth::Attached;
-        match ids.first().is_some_and(sized) {
-            true => ids.iter().map(|id| self.all[id].expected).sum(),
+        match whole || ids.first().is_some_and(sized) {
+            true => ids.iter().map(|&id| self.whole(id)).sum(),
             false => self.sizes.estimate(ids.len()),
         }
     }
@@ -305,7 +335,7 @@ impl Wants {
         let first = &self.all[ids.first()?];
         let entries: Vec<_> = ids.iter().map(|id| self.all[id].entry.clone()).collect();
         Some(Slice {
-            bytes: self.bytes(&ids),
+            bytes: self.bytes(&ids, false),
             by_leaves: first.depth == Depth::Latest || first.by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
             depth: first.depth,
@@ -319,6 +349,9 @@ impl Wants {
     pub(super) fn sent(&mut self, slice: &Slice) {
         for &id in &slice.ids {
             self.unqueue(id);
+            if let Some(want) = self.all.get_mut(&id) {
+                want.depth = slice.depth;
+            }
         }
     }
 
