@@ -6,7 +6,7 @@ import { Bytes } from './bytes.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
 import { breathe } from './platform.js';
-import { chunks, each, nextChunk, streamed } from './reading.js';
+import { chunks, each, nextChunk, readPage, streamed } from './reading.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -61,6 +61,11 @@ export function host(link, flat, query) {
       return (ofTarget ? targetRemote : sourceRemote)?.twin.fetch(path, { ...init, raw });
     },
     readText,
+    /** @param {any} response @param {() => void} tick @param {(page: any) => void} early */
+    readPage: (response, tick, early) => readPage(response, tick, (rows, length) => {
+      early(flat.page({ results: rows, last_seq: null }));
+      stats.bytes += length;
+    }),
     chunks,
     nextChunk,
     /** @param {Uint8Array} bytes */

@@ -32,8 +32,14 @@ export async function open({ PouchDB, chosen, opts, ends, batchSize }) {
   // The first requests leave while the engine compiles.
   const reached = Promise.all(remotes.map((remote) => remote?.begin() ?? true));
   for (const link of links) link.preparing = link.prepare(reached).catch(() => {});
-  const [begun] = await Promise.all([reached, ready()]);
-  if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
+  try {
+    const [begun] = await Promise.all([reached, ready()]);
+    if (begun.includes(false)) throw new Error('the adapter of the remote database is not stock\'s');
+  } catch (error) {
+    // Answers that nobody is going to read would keep their connections.
+    for (const remote of remotes) remote?.transport.stop();
+    throw error;
+  }
   for (const link of links) link.begin();
   return new Links(links, ends, remotes);
 }

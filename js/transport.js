@@ -88,10 +88,11 @@ export class Transport {
    * Sends a GET that is going to be asked for.
    * @param {string} url
    * @param {any} headers
-   * @param {boolean} counted who takes it counts it otherwise
+   * @param {boolean} read here, and counted; otherwise by who takes it
    */
-  ahead(url, headers, counted) {
-    const answer = this.send(url, { headers, credentials: 'include' }, counted).then(repeatable);
+  ahead(url, headers, read) {
+    const sent = this.send(url, { headers, credentials: 'include' }, read);
+    const answer = read ? sent.then(repeatable) : sent;
     answer.catch(() => {});
     this.early.set(url, answer);
     return answer;

@@ -34,7 +34,9 @@ use self::wants::{WantId, Wants};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
 use crate::pace::Pace;
-use crate::request::{Answer, DocHandle, Event, FeedPage, GotDoc, RequestId, RowHandle, Seq};
+use crate::request::{
+    Answer, DocHandle, Event, FeedPage, FeedRow, GotDoc, RequestId, RowHandle, Seq,
+};
 use crate::stats::Stats;
 
 /// Tries of a diff before its rows are left to the replicator's own.
@@ -126,7 +128,20 @@ impl Planner {
         self.wants.fetch_attachments = wanted;
     }
 
-    /// A feed page came.
+    /// Rows of a feed page that is still on its way, the last of them with a sequence.
+    pub fn handle_feed_rows(&mut self, id: RequestId, rows: Vec<FeedRow>, now: u64) {
+        match self.flight(id) {
+            Some(flight) => flight.seen_at = now,
+            None => return self.drop_rows(rows.iter().map(|row| row.handle)),
+        }
+        for (row, seq) in self.feed.rows(rows) {
+            self.stats.rows += 1;
+            self.rows.push(row, seq);
+        }
+        self.skip_diffs(now);
+    }
+
+    /// A feed page came, or what was left of it.
     pub fn handle_feed_page(&mut self, id: RequestId, page: FeedPage, now: u64) {
         if self.land(id, now).is_none() {
             self.drop_rows(page.rows.iter().map(|row| row.handle));

@@ -39,6 +39,8 @@ pub(super) struct Feed {
     /// Rows of all pages so far: batches are cut at multiples of `batch` of it.
     total: u64,
     asked_rows: u32,
+    /// Rows of the page that is on its way came already.
+    begun: bool,
     short: bool,
     pages: u32,
     tries: u32,
@@ -55,6 +57,7 @@ impl Feed {
             intervals: false,
             total: 0,
             asked_rows: 0,
+            begun: false,
             short: false,
             pages: 0,
             tries: 0,
@@ -104,38 +107,35 @@ impl Feed {
         )
     }
 
-    /// Takes a page; answers its rows, each with the sequence it is handed over
-    /// with, or what is wrong with it.
-    ///
-    /// A row whose sequence was left out gets the last one before it: the
-    /// checkpoint then never leads. The page's own `last_seq` is exact for the
-    /// last row of an unfiltered page only.
+    /// Takes rows of a page that is still on its way, the last of them with a
+    /// sequence. A repeat goes on after it.
+    pub(super) fn rows(&mut self, rows: Vec<FeedRow>) -> Vec<(FeedRow, Seq)> {
+        self.begun = true;
+        self.tries = 0;
+        self.asked_rows = self.asked_rows.saturating_sub(rows.len() as u32);
+        self.numbered(rows, None)
+    }
+
+    /// Takes a page, or what is left of it; answers its rows, each with the
+    /// sequence it is handed over with. What is wrong with it shows in
+    /// [`failure`](Self::failure).
     pub(super) fn page(&mut self, page: FeedPage) -> Vec<(FeedRow, Seq)> {
         self.pages += 1;
         self.tries = 0;
         self.pending = page.pending;
-        if page.rows.is_empty() {
+        let begun = std::mem::take(&mut self.begun);
+        let count = page.rows.len();
+        if count == 0 && !begun {
             self.since = page.last_seq;
             self.state = State::Ended;
             return Vec::new();
         }
-        let count = page.rows.len();
-        self.total += count as u64;
         self.short = (count as u64) < u64::from(self.asked_rows);
-        let mut seq = self.since.clone();
-        let mut rows = Vec::with_capacity(count);
-        for (index, row) in page.rows.into_iter().enumerate() {
-            match &row.seq {
-                Some(own) => seq = Rc::clone(own),
-                None if index + 1 == count && !self.filtered && &*page.last_seq != "null" => {
-                    seq = Rc::clone(&page.last_seq);
-                }
-                None => {}
-            }
-            rows.push((row, Rc::clone(&seq)));
-        }
+        let before = self.since.clone();
+        let exact = !self.filtered && &*page.last_seq != "null";
+        let rows = self.numbered(page.rows, exact.then_some(&page.last_seq));
         // A page whose every sequence is missing would be read again for ever.
-        self.state = if seq == self.since {
+        self.state = if count > 0 && self.since == before {
             State::Failed(Failure::new(
                 FailureKind::BadShape,
                 "a feed page without sequences",
@@ -143,11 +143,33 @@ impl Feed {
         } else {
             State::Due(0)
         };
-        self.since = seq;
         rows
     }
 
+    /// A row whose sequence was left out gets the last one before it: the
+    /// checkpoint then never leads. The page's own `last_seq` is exact for the
+    /// last row of an unfiltered page only.
+    fn numbered(&mut self, rows: Vec<FeedRow>, exact: Option<&Seq>) -> Vec<(FeedRow, Seq)> {
+        let count = rows.len();
+        self.total += count as u64;
+        let mut numbered = Vec::with_capacity(count);
+        for (index, row) in rows.into_iter().enumerate() {
+            let last = exact.filter(|_| index + 1 == count);
+            if let Some(own) = row.seq.as_ref().or(last) {
+                self.since = Rc::clone(own);
+            }
+            numbered.push((row, Rc::clone(&self.since)));
+        }
+        numbered
+    }
+
+    /// More rows are on their way.
+    pub(super) fn is_coming(&self) -> bool {
+        self.begun
+    }
+
     pub(super) fn failed(&mut self, failure: Failure, now: u64) {
+        self.begun = false;
         self.tries += 1;
         let broke_off = matches!(failure.kind, FailureKind::Network | FailureKind::Stalled);
         let soon = failure.retry_after.unwrap_or(0) <= LONGEST_WAIT_MS;

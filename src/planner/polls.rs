@@ -139,7 +139,8 @@ impl Planner {
             .flights()
             .filter(|f| matches!(f.what, Flight::Diff { .. }))
             .count();
-        if under_way >= most {
+        let more_to_come = self.feed.is_coming() && self.rows.len() < DIFF_ROWS;
+        if under_way >= most || more_to_come && self.config.target_remote {
             return None;
         }
         let (rows, tries) = match self.diff_retries.is_empty() {
@@ -175,6 +176,7 @@ impl Planner {
             most,
             streams,
             streaming: !single && !self.streams.are_refused(now),
+            more_to_come: self.feed.is_coming() && in_flight > 0,
             spare: self.config.max_buffer_bytes.saturating_sub(self.buffered()),
         };
         let slice = self.wants.next_slice(&limits, now);

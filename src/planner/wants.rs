@@ -25,6 +25,8 @@ const STREAM_TRIES: u8 = 3;
 const STREAM_BYTES: u64 = 4_000_000;
 /// Most documents of a stream.
 const STREAM_DOCS: usize = 200;
+/// Fewer documents wait for those that the feed is about to name.
+const WORTH: usize = 100;
 /// Wait (ms) before the second repeat; doubles. The first repeat is at once.
 const RETRY_MS: u64 = 200;
 
@@ -154,6 +156,8 @@ pub(super) struct Limits {
     pub(super) streams: usize,
     /// The server has streams.
     pub(super) streaming: bool,
+    /// The feed is about to name more, and something is in flight.
+    pub(super) more_to_come: bool,
     /// Bytes, as expected.
     pub(super) spare: u64,
 }
@@ -230,17 +234,23 @@ impl Wants {
             None => {
                 // Streams of attachments leave room for the small documents around them.
                 let crowded = limits.streams > limits.room && !self.queues[PLAIN].is_empty();
+                let few = limits.more_to_come && self.queues[PLAIN].len() < WORTH;
                 let (at, queue) = self
                     .queues
                     .iter()
                     .enumerate()
-                    .find(|(at, queue)| !queue.is_empty() && !(*at == ATTACHED && crowded))?;
+                    .find(|(at, queue)| match *at {
+                        ATTACHED if crowded => false,
+                        PLAIN if few => false,
+                        _ => !queue.is_empty(),
+                    })?;
+                let room = if limits.more_to_come { 1 } else { limits.room };
                 let streaming = self.fetch_attachments && limits.streaming;
                 at_once = at == PLAIN && streaming && self.share.is_likely();
                 queue.first(match at {
                     ATTACHED => self.stream_count(),
-                    PLAIN if at_once => self.unsized_stream(queue.len(), limits.room),
-                    _ => self.sizes.slice(queue.len(), limits.room),
+                    PLAIN if at_once => self.unsized_stream(queue.len(), room),
+                    _ => self.sizes.slice(queue.len(), room),
                 })
             }
         };

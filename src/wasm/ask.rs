@@ -91,6 +91,16 @@ impl Asking {
             }
         });
         let tick: &Function = tick.as_ref().unchecked_ref();
+        let driver = self.driver.clone();
+        let early = Closure::<dyn FnMut(Array)>::new(move |flat: Array| {
+            let rows = page(&flat).rows;
+            driver
+                .borrow_mut()
+                .planner
+                .handle_feed_rows(id, rows, now());
+            pump(&driver);
+        });
+        let is_feed = matches!(self.ask, Ask::Feed { .. });
         let answer = match self.remote() {
             None => local(self.ask_here()).await?,
             Some(remote) => {
@@ -102,6 +112,7 @@ impl Asking {
                     signal: &self.signal,
                     tick,
                     what,
+                    early: is_feed.then(|| early.as_ref().unchecked_ref()),
                     stream: what == "attachments",
                 };
                 remote.json(&self.host, call).await?

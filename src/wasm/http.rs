@@ -46,6 +46,8 @@ pub(super) struct Call<'a> {
     pub(super) signal: &'a AbortSignal,
     pub(super) tick: &'a Function,
     pub(super) what: &'a str,
+    /// Takes rows of a feed page as they come.
+    pub(super) early: Option<&'a Function>,
     /// Documents with their attachments: as a stream, where the server can.
     pub(super) stream: bool,
 }
@@ -77,10 +79,11 @@ impl Remote {
             host.count("attachments", read.bytes as f64);
             return Ok(read);
         }
-        let text = host
-            .read_text(&response, call.tick)
-            .map(JsFuture::from)
-            .map_err(network)?;
+        let text = match call.early {
+            Some(early) if status == 200 => host.read_page(&response, call.tick, early),
+            _ => host.read_text(&response, call.tick),
+        };
+        let text = text.map(JsFuture::from).map_err(network)?;
         let text = text.await.map_err(|thrown| Failure {
             status,
             ..network(thrown)

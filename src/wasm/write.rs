@@ -213,6 +213,7 @@ async fn put(
         signal,
         tick,
         what: "write",
+        early: None,
         stream: false,
     };
     target.json(host, call).await

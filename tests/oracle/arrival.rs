@@ -1,17 +1,25 @@
 //! An answer's way back into the planner: the driver keeps rows and bodies, and
 //! hands in their numbers.
 
+use pouchdb_fast_sync::error::{Failure, FailureKind};
 use pouchdb_fast_sync::request::{
     Answer, Entry, FeedPage, FeedRow, GotDoc, Params, RequestId, Seq,
 };
 
 use crate::ledger::RowInfo;
 use crate::server::{Arrival, Found};
-use crate::world::World;
+use crate::world::{InRun, World};
 
 impl World {
-    /// The answer reaches the driver.
+    /// The answer reaches the driver; of a page, perhaps only the first rows.
     pub(crate) fn arrive(&mut self, id: RequestId, arrival: Arrival) {
+        let arrival = match self.begin_page(id, arrival) {
+            Ok(rest) => {
+                let wait = self.rng.below(50);
+                return self.later(wait, InRun::Arrives(id, rest));
+            }
+            Err(whole) => whole,
+        };
         let ok = !matches!(
             arrival,
             Arrival::Failure(_) | Arrival::Docs { short: true, .. }
@@ -26,6 +34,9 @@ impl World {
                 last_seq,
                 pending,
             } => {
+                if wanted {
+                    self.run.ledger.page_of(rows.len());
+                }
                 let page = self.keep_page(rows, last_seq, pending, wanted);
                 self.run.planner.handle_feed_page(id, page, now);
             }
@@ -54,6 +65,43 @@ impl World {
         }
     }
 
+    /// Hands in the first rows of a page, and answers what comes after them: the
+    /// rest, or a failure. Otherwise the whole.
+    fn begin_page(&mut self, id: RequestId, arrival: Arrival) -> Result<Arrival, Arrival> {
+        let Arrival::Page {
+            mut rows,
+            last_seq,
+            pending,
+        } = arrival
+        else {
+            return Err(arrival);
+        };
+        let some = self.rng.below(rows.len() as u64 + 1) as usize;
+        let begun = rows[..some].iter().rposition(|(_, seq)| seq.is_some());
+        let local = self.scenario.client.config.source_local;
+        let wanted = self.run.ledger.is_flying(id) && !local && self.rng.percent(30);
+        let (Some(last), true) = (begun, wanted) else {
+            return Err(Arrival::Page {
+                rows,
+                last_seq,
+                pending,
+            });
+        };
+        let rest = rows.split_off(last + 1);
+        self.run.ledger.begun(rows.len());
+        let page = self.keep_page(rows, last_seq.clone(), pending, true);
+        let now = self.now;
+        self.run.planner.handle_feed_rows(id, page.rows, now);
+        Ok(match self.rng.percent(20) {
+            true => Arrival::Failure(Failure::new(FailureKind::Network, "broke off")),
+            false => Arrival::Page {
+                rows: rest,
+                last_seq,
+                pending,
+            },
+        })
+    }
+
     fn keep_page(
         &mut self,
         rows: Vec<(RowInfo, Option<Seq>)>,
@@ -63,9 +111,6 @@ impl World {
     ) -> FeedPage {
         let withheld = self.scenario.data.withheld;
         let ledger = &mut self.run.ledger;
-        if wanted {
-            ledger.page_of(rows.len());
-        }
         let rows = rows.into_iter().map(|(info, seq)| {
             let known = self.target.missing(&info.id, &info.revs).is_empty();
             let withheld = known && self.rng.percent(withheld);

@@ -258,3 +258,57 @@ fn a_filtered_feed_may_be_silent_for_as_long_as_it_likes() {
     assert!(desk.ask_feed().is_some());
     assert_eq!(desk.planner.poll_timeout(), None);
 }
+
+#[test]
+fn rows_of_a_page_that_is_still_coming_are_fetched_at_once() {
+    let mut desk = Desk::new(config());
+    let (page, ..) = desk.ask_feed().expect("a page");
+    desk.rows(page, &[("a", ONE, Some(1)), ("b", ONE, Some(2))]);
+    let asked = desk.ask_one();
+    assert_eq!(asked.ids(), ["a", "b"]);
+    desk.answer(&asked, 100);
+    desk.page(page, &[("c", ONE, Some(3))], 3, 0);
+    let asked = desk.ask_one();
+    assert_eq!(asked.ids(), ["c"]);
+    desk.answer(&asked, 100);
+    let batch = desk.take(10).expect("a batch");
+    assert_eq!(seqs(&batch), ["1", "2", "3"]);
+    assert_eq!(desk.ask_feed().expect("a page").1, "3");
+}
+
+#[test]
+fn a_page_that_breaks_off_goes_on_after_the_rows_that_came() {
+    let mut desk = Desk::new(config());
+    let (page, ..) = desk.ask_feed().expect("a page");
+    desk.rows(page, &[("a", ONE, Some(1))]);
+    desk.planner.handle_failure(page, reset(), desk.now);
+    assert_eq!(desk.ask_feed().expect("a page").1, "1");
+}
+
+#[test]
+fn a_page_of_which_all_rows_came_before_its_end_is_not_the_feeds_end() {
+    let mut desk = Desk::new(config());
+    let (page, ..) = desk.ask_feed().expect("a page");
+    desk.rows(page, &[("a", ONE, Some(1))]);
+    desk.page(page, &[], 1, 0);
+    let asked = desk.ask_one();
+    desk.answer(&asked, 100);
+    let (end, since, ..) = desk.ask_feed().expect("another page");
+    assert_eq!(since, "1");
+    assert_eq!(desk.take_count(10), Some(1));
+    desk.page(end, &[], 1, 0);
+    assert!(matches!(desk.planner.take_rows(10), TakenRows::Batch(batch) if batch.end));
+}
+
+#[test]
+fn a_few_rows_wait_for_those_behind_them_where_something_is_under_way() {
+    let mut desk = Desk::new(config());
+    let (page, ..) = desk.ask_feed().expect("a page");
+    desk.rows(page, &[("a", ONE, Some(1))]);
+    let first = desk.ask_one();
+    desk.rows(page, &[("b", ONE, Some(2))]);
+    assert!(desk.ask_docs().is_empty());
+    desk.rows(page, &[("c", ONE, Some(3))]);
+    desk.answer(&first, 100);
+    assert_eq!(desk.ask_one().ids(), ["b", "c"]);
+}

@@ -154,18 +154,28 @@ impl Desk {
 
     /// A feed page comes, with what lies behind it.
     pub(crate) fn page(&mut self, id: RequestId, rows: &[Row<'_>], last_seq: u64, pending: u64) {
+        let page = FeedPage {
+            rows: self.keep(rows),
+            last_seq: last_seq.to_string().into(),
+            pending: Some(pending),
+        };
+        self.planner.handle_feed_page(id, page, self.now);
+    }
+
+    /// The first rows of a feed page come.
+    pub(crate) fn rows(&mut self, id: RequestId, rows: &[Row<'_>]) {
+        let rows = self.keep(rows);
+        self.planner.handle_feed_rows(id, rows, self.now);
+    }
+
+    fn keep(&self, rows: &[Row<'_>]) -> Vec<FeedRow> {
         let rows = rows.iter().map(|(id, revs, seq)| FeedRow {
             handle: RowHandle(self.handle()),
             id: (*id).into(),
             revs: revs.iter().map(|rev| (*rev).into()).collect(),
             seq: seq.map(|seq| seq.to_string().into()),
         });
-        let page = FeedPage {
-            rows: rows.collect(),
-            last_seq: last_seq.to_string().into(),
-            pending: Some(pending),
-        };
-        self.planner.handle_feed_page(id, page, self.now);
+        rows.collect()
     }
 
     /// The first page comes with these rows, and the feed is known to end there.
