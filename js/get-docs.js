@@ -1,6 +1,7 @@
 // `getDocs` and `bulkGet` for those who call them themselves, without a
 // replication.
 import { attach } from './attachments.js';
+import { bulkGet as fetched } from './documents.js';
 import { Lanes } from './lanes.js';
 import { Link } from './link.js';
 import { each } from './reading.js';
@@ -56,7 +57,7 @@ export async function getDocs(src, target, diffs, state) {
   const docs = Object.entries(diffs).flatMap(([id, { missing }]) => missing.map((rev) => ({ id, rev })));
   if (docs.length === 0) return { ok: true, docs: [] };
   const link = await linked(src, target);
-  const answer = await (link ? link.bulkGet({ docs, revs: true, latest: true }).finally(() => link.stop()) : plain(src, docs));
+  const answer = await (link ? fetched(link, { docs, revs: true, latest: true }).finally(() => link.stop()) : plain(src, docs));
   if (state.cancelled) throw new Error('cancelled');
   const rows = answer.results.flatMap((/** @type {any} */ { docs: found }) => (found.length > 0 ? found : [{}]));
   const found = rows.flatMap((/** @type {any} */ { ok }) => ok ?? []);

@@ -1,16 +1,14 @@
-// One direction of a replication: what stock's replicator asks of its two views
-// is answered from an engine that reads ahead. Where the engine does not know,
-// or somebody replaced the method, the handle answers.
+// One direction of a replication: a run of the engine, which reads ahead, and how far
+// stock's replicator is with what it was handed. What it asks for is answered in
+// rows.js, documents.js and writer.js.
 import { Engine } from '../pkg/engine.js';
-import { detach } from './attachments.js';
 import { canInflate } from './bytes.js';
-import { isFailure, toError } from './errors.js';
-import { expected, path, request, understood } from './feed.js';
-import { Flat, asked, key, told } from './flat.js';
+import { isFailure } from './errors.js';
+import { expected, path, request } from './feed.js';
+import { Flat } from './flat.js';
 import { host } from './host.js';
 import { Lanes } from './lanes.js';
-import { breathe, inNode, macrotask } from './platform.js';
-import { inherited } from './remote.js';
+import { inNode } from './platform.js';
 import { write } from './writer.js';
 
 /** Rows of the first page (src/planner/feed.rs). */
@@ -175,82 +173,6 @@ export class Link {
     engine.identity(await sourceRemote.isCouch());
   }
 
-  /**
-   * The adapter's `_changes` for stock's replicator: the next rows.
-   * @param {any} opts
-   */
-  changes(opts) {
-    const serves = !this.broken && understood(opts) && (!this.sourceRemote || this.sourceRemote.pristine('_changes'));
-    if (!serves) {
-      this.more = this.wasEmpty = false;
-      this.live = Boolean(opts.continuous);
-      const feed = this.source._changes(opts);
-      this.unfollow = !this.live ? null : (error) => {
-        feed.cancel();
-        opts.complete(error);
-      };
-      return feed;
-    }
-    const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
-    this.serve(opts, state).catch((error) => opts.complete(error));
-    return {
-      cancel: () => {
-        state.cancelled = true;
-        state.stock?.cancel();
-      },
-    };
-  }
-
-  /** @param {any} opts @param {any} state */
-  async serve(opts, state) {
-    const { query, body } = request(opts);
-    const since = JSON.stringify(opts.since ?? 0);
-    let { run } = this;
-    let batch;
-    try {
-      if (!run || run.taking || run.key !== query + body || run.next !== since) {
-        this.handed = this.done = 0;
-        run = this.startRun(opts, opts.since ?? 0);
-      }
-      run.taking = true;
-      batch = await run.engine.takeRows(opts.limit);
-      run.taking = false;
-    } catch (/** @type {any} */ failure) {
-      if (state.cancelled || this.run !== run) return;
-      this.brings?.clear();
-      await this.everythingDone();
-      if (state.cancelled || this.run !== run) return;
-      this.stop();
-      if (this.breaks(failure) || stocksOwn.has(failure.kind)) state.stock = this.source._changes(opts);
-      else opts.complete(toError(failure, 'Reading the changes', this.url()));
-      return;
-    }
-    macrotask(() => {
-      if (this.run !== run) return;
-      // Rows that nobody took would be missing from what the run hands over next.
-      if (state.cancelled) this.stop();
-      else this.hand(opts, batch);
-    });
-  }
-
-  /** @param {any} opts @param {any} batch */
-  hand(opts, batch) {
-    const { rows, last_seq, pending, end } = batch;
-    if (end) {
-      this.more = this.wasEmpty = false;
-      this.idle = this.goesOn && this.handed === 0;
-    } else {
-      this.handed += 1;
-      this.lastSeq = JSON.stringify(last_seq);
-    }
-    // What follows the end of a feed is another reading of it.
-    if (this.run) this.run.next = end ? '' : JSON.stringify(last_seq);
-    this.stats.handed(rows.length, pending);
-    if (!end) this.progress('reading');
-    for (const row of rows) opts.onChange(row, pending, row.seq);
-    opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
-  }
-
   /** Another checkpoint follows this one. */
   mayLag() {
     return this.more || this.waiting > 0 || this.idle;
@@ -292,94 +214,6 @@ export class Link {
   everythingDone() {
     if (this.done >= this.handed) return Promise.resolve();
     return new Promise((resolve) => this.whenDone.push(() => resolve(undefined)));
-  }
-
-  /** @param {any} diff id to revisions */
-  async revsDiff(diff) {
-    const pristine = this.targetRemote ? this.targetRemote.pristine('revsDiff') : inherited(this.target, 'revsDiff');
-    this.idle = false;
-    if (!pristine || !this.run || this.broken) return this.target.revsDiff(diff);
-    const { engine } = this.run;
-    // What is taken for true is confirmed with the checkpoint, where that is ours to write.
-    const knows = this.targetRemote?.pristine('put') && this.targetRemote.pristine('get') ? this.knows : null;
-    const echo = Object.keys(diff).filter((id) => knows?.claim(id, diff[id]));
-    let digits;
-    try {
-      digits = engine.takeDiff(asked(diff));
-    } catch (error) {
-      this.breaks(error);
-      return this.target.revsDiff(diff);
-    }
-    const { known, unknown } = told(diff, digits);
-    for (const id of echo) delete unknown[id];
-    const ids = Object.keys(unknown);
-    this.idle = this.goesOn && echo.length > 0 && ids.length === 0 && Object.keys(known).length === 0;
-    await breathe();
-    if (ids.length === 0) return known;
-    const answer = await (this.targetRemote?.twin ?? this.target).revsDiff(unknown);
-    /** @type {Record<string, any>} */
-    const merged = {};
-    for (const id of Object.keys(diff)) {
-      // A document may be called `constructor`.
-      if (Object.hasOwn(known, id)) merged[id] = known[id];
-      else if (Object.hasOwn(answer, id)) merged[id] = answer[id];
-    }
-    for (const id of ids) {
-      const kept = new Set(Object.hasOwn(answer, id) ? answer[id].missing : []);
-      for (const rev of unknown[id]) if (!kept.has(rev)) engine.drop(key(id), key(rev));
-    }
-    return merged;
-  }
-
-  /**
-   * PouchDB 7 asks for documents of generation 1 in this way first. Those that it
-   * does not get, it asks for with all others.
-   * @param {any[]} args
-   */
-  allDocs(args) {
-    const serves = !this.broken && this.run && this.isPristine('bulkGet') && this.isPristine('allDocs');
-    return serves && args[0]?.keys && args[0].include_docs ? { rows: [] } : this.source.allDocs(...args);
-  }
-
-  /** @param {string} name of a method of the source */
-  isPristine(name) {
-    return this.sourceRemote ? this.sourceRemote.pristine(name) : inherited(this.source, name);
-  }
-
-  /** @param {any} opts @param {any[]} rest */
-  async bulkGet(opts, ...rest) {
-    if (!this.isPristine('bulkGet') || rest.length > 0 || this.broken) {
-      for (const { id, rev } of opts.docs) this.run?.engine.drop(key(id), key(rev));
-      return this.source.bulkGet(opts, ...rest);
-    }
-    let answer;
-    try {
-      answer = await this.take(opts.docs);
-    } catch (/** @type {any} */ failure) {
-      if (this.breaks(failure)) return this.source.bulkGet(opts, ...rest);
-      throw toError(failure, 'Fetching documents', this.url());
-    }
-    if (this.sourceRemote) detach(answer);
-    for (const { docs } of answer.results) for (const { ok } of docs) this.brings?.brought(ok);
-    return answer;
-  }
-
-  /** @param {{ id: string, rev: string }[]} entries */
-  async take(entries) {
-    const { engine, flat } = this.run ?? this.startRun({}, 0, false);
-    const named = (/** @type {any[]} */ list) => list.map(({ id, rev }) => `${key(id)}\0${key(rev)}`).join('\0');
-    const text = named(entries);
-    const unknown = Array.from(engine.unknown(text), (at) => entries[at]);
-    if (unknown.length > 0) engine.want(named(unknown), Uint32Array.from(unknown, (entry) => flat.rows.keep(entry)));
-    const [counts, numbers] = await engine.takeDocs(text);
-    let next = 0;
-    const results = entries.map(({ id }, at) => {
-      const docs = [];
-      for (let left = counts[at]; left > 0; left--) docs.push({ ok: flat.docs.take(numbers[next++]) });
-      return { id, docs };
-    });
-    await breathe();
-    return { results };
   }
 
   /** @param {any} req @param {any[]} rest */

@@ -1,8 +1,10 @@
 // The links of one `replicate` or `sync`, and which of them a call belongs to.
 import { Checkpoints } from './checkpoints.js';
+import { allDocs, bulkGet, revsDiff } from './documents.js';
 import { Echo } from './echo.js';
 import { Link } from './link.js';
 import { Remote, inherited } from './remote.js';
+import { changes } from './rows.js';
 import { Stats } from './stats.js';
 import { ready } from './wasm.js';
 import { Progress } from './progress.js';
@@ -105,11 +107,11 @@ class Links {
       case 'put':
         return this.local(db, name, args);
       case 'bulkGet':
-        return source ? source.bulkGet(args[0], ...args.slice(1)) : db.bulkGet(...args);
+        return source ? bulkGet(source, args[0], ...args.slice(1)) : db.bulkGet(...args);
       case 'allDocs':
-        return source ? source.allDocs(args) : db.allDocs(...args);
+        return source ? allDocs(source, args) : db.allDocs(...args);
       case 'revsDiff':
-        return target && args.length === 1 ? target.revsDiff(args[0]) : db.revsDiff(...args);
+        return target && args.length === 1 ? revsDiff(target, args[0]) : db.revsDiff(...args);
       case 'bulkDocs':
         return target ? target.bulkDocs(args[0], ...args.slice(1)) : db.bulkDocs(...args);
       default:
@@ -169,7 +171,7 @@ class Links {
    */
   changes(db, opts) {
     const link = this.links.find(({ source }) => source === db);
-    return link ? link.changes(opts) : db._changes(opts);
+    return link ? changes(link, opts) : db._changes(opts);
   }
 
   /** Stock's replicator begins (again), and is going to ask for the checkpoints. */

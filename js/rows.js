@@ -1,0 +1,85 @@
+// Rows of the feed for stock's replicator: it calls the source's `_changes`, and is
+// handed what the engine has read ahead. Where that failed, or where the caller wants
+// another feed than the engine reads, the handle's own.
+import { toError } from './errors.js';
+import { request, understood } from './feed.js';
+import { macrotask } from './platform.js';
+
+/** @typedef {import('./link.js').Link} Link */
+
+/**
+ * The adapter's `_changes` for stock's replicator: the next rows.
+ * @param {Link} link
+ * @param {any} opts
+ */
+export function changes(link, opts) {
+  const serves = !link.broken && understood(opts) && (!link.sourceRemote || link.sourceRemote.pristine('_changes'));
+  if (!serves) {
+    link.more = link.wasEmpty = false;
+    link.live = Boolean(opts.continuous);
+    const feed = link.source._changes(opts);
+    link.unfollow = !link.live ? null : (error) => {
+      feed.cancel();
+      opts.complete(error);
+    };
+    return feed;
+  }
+  const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
+  serve(link, opts, state).catch((error) => opts.complete(error));
+  return {
+    cancel: () => {
+      state.cancelled = true;
+      state.stock?.cancel();
+    },
+  };
+}
+
+/** @param {Link} link @param {any} opts @param {any} state */
+async function serve(link, opts, state) {
+  const { query, body } = request(opts);
+  const since = JSON.stringify(opts.since ?? 0);
+  let { run } = link;
+  let batch;
+  try {
+    if (!run || run.taking || run.key !== query + body || run.next !== since) {
+      link.handed = link.done = 0;
+      run = link.startRun(opts, opts.since ?? 0);
+    }
+    run.taking = true;
+    batch = await run.engine.takeRows(opts.limit);
+    run.taking = false;
+  } catch (/** @type {any} */ failure) {
+    if (state.cancelled || link.run !== run) return;
+    link.brings?.clear();
+    await link.everythingDone();
+    if (state.cancelled || link.run !== run) return;
+    link.stop();
+    if (link.breaks(failure) || link.stocksOwn(failure)) state.stock = link.source._changes(opts);
+    else opts.complete(toError(failure, 'Reading the changes', link.url()));
+    return;
+  }
+  macrotask(() => {
+    if (link.run !== run) return;
+    // Rows that nobody took would be missing from what the run hands over next.
+    if (state.cancelled) link.stop();
+    else hand(link, opts, batch);
+  });
+}
+
+/** @param {Link} link @param {any} opts @param {any} batch */
+function hand(link, opts, batch) {
+  const { rows, last_seq, pending, end } = batch;
+  if (end) {
+    link.more = link.wasEmpty = false;
+    link.idle = link.goesOn && link.handed === 0;
+  } else {
+    link.handed += 1;
+    link.lastSeq = JSON.stringify(last_seq);
+  }
+  // What follows the end of a feed is another reading of it.
+  if (link.run) link.run.next = end ? '' : JSON.stringify(last_seq);
+  link.stats.handed(rows.length, pending);
+  if (!end) link.progress('reading');
+  for (const row of rows) opts.onChange(row, pending, row.seq);
+  opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
+}
