@@ -85,11 +85,17 @@ export class Remote {
     return this.readInfo();
   }
 
-  /** What the server tells now. */
-  infoNow() {
-    this.transport.twice = false;
-    this.transport.take(this.base);
-    return this.readInfo();
+  /** What the server tells now, even where everything else has been stopped. */
+  async infoNow() {
+    const { transport, base } = this;
+    transport.twice = false;
+    transport.take(base);
+    transport.confirming = base;
+    try {
+      return await this.readInfo();
+    } finally {
+      transport.confirming = undefined;
+    }
   }
 
   async readInfo() {

@@ -8,9 +8,6 @@ import { keepAlive, unlimited } from './platform.js';
 /** So long (ms) what was being written at the end may take. */
 const LAST_WRITE_MS = 5_000;
 
-/** The `_local` document itself, and the database, of which it is confirmed first (echo.js). */
-const belongsToCheckpoint = /\/_local\/|\/$/;
-
 export class Transport {
   /**
    * @param {Fetch | undefined} own the `fetch` option of the user's handle
@@ -33,6 +30,8 @@ export class Transport {
     this.early = new Map();
     /** The next GET is going to be asked for twice. */
     this.twice = false;
+    /** A checkpoint that is to be written waits for this (echo.js). @type {string | undefined} */
+    this.confirming = undefined;
     /** The first URL and headers that the adapter asked with. */
     this.first = new Promise((resolve) => {
       /** @type {(seen: { url: string, headers: any }) => void} */
@@ -118,7 +117,7 @@ export class Transport {
   /** @type {Fetch} */
   underlying(url, { raw, ...init }) {
     for (const [name, value] of Object.entries(raw ?? {})) init.headers.set(name, value);
-    const signal = init.signal ?? (belongsToCheckpoint.test(url) ? this.ended : this.stopped).signal;
+    const signal = init.signal ?? (init.method === 'PUT' || this.confirming === url ? this.ended : this.stopped).signal;
     if (this.own) return this.own(url, { ...init, signal });
     // Without a body it would do nothing but force a preflight.
     if (!init.body) init.headers?.delete('content-type');
