@@ -2,7 +2,7 @@
 //! additive increase, multiplicative decrease. Knows nothing of what is asked.
 
 /// First wait (ms) after an overloaded answer that names none; doubles each time.
-const OVERLOAD_WAIT_MS: u64 = 500;
+pub(crate) const OVERLOAD_WAIT_MS: u64 = 500;
 /// Longest wait (ms) that a `Retry-After` is followed; beyond it the replication's
 /// own back-off is the better place to wait.
 pub(crate) const LONGEST_WAIT_MS: u64 = 60_000;

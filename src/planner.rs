@@ -34,7 +34,7 @@ pub use self::takes::{Taken, TakenRows};
 use self::wants::{WantId, Wants};
 use crate::config::Config;
 use crate::error::{Failure, FailureKind};
-use crate::pace::Pace;
+use crate::pace::{LONGEST_WAIT_MS, OVERLOAD_WAIT_MS, Pace};
 use crate::request::{DocHandle, Event, FeedPage, FeedRow, GotDoc, RequestId, RowHandle, Seq};
 use crate::stats::Stats;
 
@@ -44,6 +44,14 @@ const DIFF_TRIES: u32 = 3;
 /// those of the database's, the server's and the feed's first requests.
 const IDLE: u32 = 3;
 
+/// Rows whose diff failed and is repeated.
+#[derive(Debug)]
+struct DiffRetry {
+    rows: Vec<u64>,
+    tries: u32,
+    not_before: u64,
+}
+
 /// One run: the feed after one sequence, and the documents it names.
 #[derive(Debug)]
 pub struct Planner {
@@ -52,7 +60,7 @@ pub struct Planner {
     rows: Rows,
     wants: Wants,
     diffs: DiffPolicy,
-    diff_retries: Vec<(Vec<u64>, u32)>,
+    diff_retries: Vec<DiffRetry>,
     pace: Pace,
     /// A handful, in the order in which they left.
     flights: Vec<(RequestId, InFlight)>,
@@ -161,7 +169,7 @@ impl Planner {
         };
         if rows.len() != missing.len() {
             let failure = Failure::new(FailureKind::BadShape, "a diff of other rows than asked");
-            return self.diff_failed(rows, tries, &failure);
+            return self.diff_failed(rows, tries, &failure, now);
         }
         let asked: usize = rows.iter().map(|&row| self.rows.revs(row).len()).sum();
         let lacking = missing.iter().map(Vec::len).sum();
@@ -206,7 +214,7 @@ impl Planner {
                 self.feed.failed(failure, now);
                 self.events.push_back(Event::Ready);
             }
-            Flight::Diff { rows, tries } => self.diff_failed(rows, tries, &failure),
+            Flight::Diff { rows, tries } => self.diff_failed(rows, tries, &failure, now),
             Flight::Docs {
                 ids,
                 depth: Depth::Attached,
@@ -245,10 +253,20 @@ impl Planner {
     }
 
     /// The replicator's own diff then asks the target, and shows its error.
-    fn diff_failed(&mut self, rows: Vec<u64>, tries: u32, failure: &Failure) {
+    fn diff_failed(&mut self, rows: Vec<u64>, tries: u32, failure: &Failure, now: u64) {
         if self.config.target_remote && !failure.is_final() && tries + 1 < DIFF_TRIES {
-            self.diff_retries.push((rows, tries + 1));
-            return;
+            let wait = failure
+                .retry_after
+                .unwrap_or(u64::from(failure.is_overload()) * OVERLOAD_WAIT_MS);
+            if wait <= LONGEST_WAIT_MS {
+                let not_before = now + wait;
+                let tries = tries + 1;
+                return self.diff_retries.push(DiffRetry {
+                    rows,
+                    tries,
+                    not_before,
+                });
+            }
         }
         for row in rows {
             self.rows.undiffable(row);

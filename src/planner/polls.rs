@@ -80,6 +80,12 @@ impl Planner {
         let repeats = self.wants.due_after(self.polled_at).into_iter();
         repeats
             .chain(self.feed.due_after(self.polled_at))
+            .chain(
+                self.diff_retries
+                    .iter()
+                    .map(|retry| retry.not_before)
+                    .filter(|&at| at > self.polled_at),
+            )
             .chain(self.pace.hold_until(self.polled_at))
             .chain(self.flights().filter_map(|flight| self.deadline(flight)))
             .min()
@@ -143,9 +149,13 @@ impl Planner {
         if under_way >= most || more_to_come && self.config.target_remote {
             return None;
         }
-        let (rows, tries) = match self.diff_retries.is_empty() {
-            true => (self.rows.next_undiffed(DIFF_ROWS), 0),
-            false => self.diff_retries.remove(0),
+        let mut retries = self.diff_retries.iter();
+        let (rows, tries) = match retries.position(|retry| retry.not_before <= now) {
+            None => (self.rows.next_undiffed(DIFF_ROWS), 0),
+            Some(at) => {
+                let retry = self.diff_retries.remove(at);
+                (retry.rows, retry.tries)
+            }
         };
         if rows.is_empty() {
             return None;

@@ -34,16 +34,20 @@ impl Aborts {
 
     /// It is ended, if it is still in flight.
     pub(super) fn abort(&mut self, id: RequestId) {
-        if let Some(abort) = self.remove(id) {
-            abort.abort();
-        }
+        end(self.remove(id).into_iter().collect());
     }
 
     pub(super) fn abort_all(&mut self) {
-        while let Some((_, abort)) = self.0.pop() {
-            abort.abort();
-        }
+        end(self.0.drain(..).map(|(_, abort)| abort).collect());
     }
+}
+
+/// Not at once: a `fetch` of the user's may listen, and call the replication that is
+/// just being worked on.
+fn end(aborts: Vec<AbortController>) {
+    spawn(Box::pin(async move {
+        aborts.iter().for_each(AbortController::abort);
+    }));
 }
 
 /// At most one timer.

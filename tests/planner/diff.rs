@@ -4,7 +4,7 @@ use pouchdb_fast_sync::config::Config;
 use pouchdb_fast_sync::planner::Planner;
 
 use crate::support::Desk;
-use crate::words::{ONE, config, reset, revs, status};
+use crate::words::{ONE, config, reset, retry_after, revs, status};
 
 fn filled() -> Config {
     Config {
@@ -168,4 +168,20 @@ fn the_source_is_not_asked_for_documents_before_it_said_who_it_is() {
     assert!(desk.ask_docs().is_empty());
     desk.planner.handle_identity(true);
     assert!(desk.ask_one().params.one_replica);
+}
+
+#[test]
+fn a_server_that_names_a_time_is_not_asked_for_a_diff_before() {
+    let mut desk = Desk::new(Config {
+        target_remote: true,
+        ..filled()
+    });
+    desk.feed_rows(2);
+    let (diff, _) = desk.ask_diff().expect("a diff");
+    let failure = retry_after(2_000);
+    desk.planner.handle_failure(diff, failure, desk.now);
+    assert!(desk.ask_diff().is_none());
+    assert_eq!(desk.planner.poll_timeout(), Some(desk.now + 2_000));
+    desk.now += 2_000;
+    assert!(desk.ask_diff().is_some());
 }
