@@ -237,8 +237,8 @@ function outcome(docs, entry, asked) {
   const found = [];
   for (const { ok, error, broken } of docs) {
     if (broken) return { docs: [], error: broken, isBroken: true };
-    if (ok) {
-      if (ok._id !== entry.id) throw new TypeError(`another document than ${entry.id}`);
+    if (ok !== undefined) {
+      if (ok?._id !== entry.id) throw new TypeError(`another document than ${entry.id}`);
       withHistory(ok, entry, asked.revs);
       found.push(ok);
     } else if (error) {

@@ -50,11 +50,11 @@ function slicesOf(docs) {
 /**
  * @param {any} src
  * @param {any} target
- * @param {Record<string, { missing: string[] }>} diffs
+ * @param {Record<string, { missing?: string[] }>} diffs
  * @param {{ cancelled?: boolean }} state
  */
 export async function getDocs(src, target, diffs, state) {
-  const docs = Object.entries(diffs).flatMap(([id, { missing }]) => missing.map((rev) => ({ id, rev })));
+  const docs = Object.entries(diffs).flatMap(([id, { missing = [] }]) => missing.map((rev) => ({ id, rev })));
   if (docs.length === 0) return { ok: true, docs: [] };
   const link = await linked(src, target);
   const answer = await (link ? fetched(link, { docs, revs: true, latest: true }).finally(() => link.stop()) : plain(src, docs));

@@ -61,9 +61,9 @@ export function host(link, flat, query) {
       return (ofTarget ? targetRemote : sourceRemote)?.twin.fetch(path, { ...init, raw });
     },
     readText,
-    /** @param {any} response @param {() => void} tick @param {(page: any) => void} early */
-    readPage: (response, tick, early) => readPage(response, tick, (rows, length) => {
-      early(flat.page({ results: rows, last_seq: null }));
+    /** @param {any} response @param {(page?: any) => void} tick called as bytes arrive, and with rows as they come */
+    readPage: (response, tick) => readPage(response, tick, (rows, length) => {
+      tick(flat.page({ results: rows, last_seq: null }));
       stats.bytes += length;
     }),
     chunks,

@@ -212,18 +212,18 @@ export type ErrorCode =
  * with the contract of PouchDB's internal function of that name. Works without
  * the plugin being installed.
  *
- * @param src a remote database
+ * @param src a remote database; a local one is asked as PouchDB would
  * @param target the database that they are for: attachments that it holds are not fetched again
  * @param diffs what `target.revsDiff()` answered
  * @param state `cancelled` is looked at when the documents are there
  * @returns the documents, ready for `bulkDocs({ docs, new_edits: false })`; `ok` is false where a
  *   revision was not to be had
- * @throws a `TypeError` where `src` is not remote, the `Error` "cancelled", or a {@link FastSyncError}
+ * @throws the `Error` "cancelled", or a {@link FastSyncError}
  */
 export function getDocs<Content extends {} = {}>(
   src: PouchDB.Database<Content>,
   target: PouchDB.Database<any>,
-  diffs: Record<string, { missing: string[] }>,
+  diffs: Record<string, { missing?: string[] }>,
   state: { cancelled?: boolean },
 ): Promise<{ ok: boolean; docs: Array<PouchDB.Core.Document<Content> & PouchDB.Core.GetMeta> }>;
 

@@ -15,7 +15,7 @@ import { write } from './writer.js';
 const FIRST_PAGE = 1000;
 
 /** Failures that stock meets the same way: it is asked itself, and shows them in its own words. */
-const stocksOwn = new Set(['network', 'stalled', 'status', 'absent']);
+const stocksOwn = new Set(['network', 'status', 'absent']);
 
 export class Link {
   /**

@@ -4,7 +4,7 @@
  * @typedef {object} Options
  * @property {number} [concurrency] most requests for documents at once, 1 to 6
  * @property {number} [maxBufferBytes] most bytes of documents read ahead, from 65536 on
- * @property {number} [stallTimeout] ms without a byte after which a request is repeated, from 1000 on
+ * @property {number} [stallTimeout] ms without a byte after which a request is repeated, 1000 to 2147483647
  * @property {BufferSource | string | URL | WebAssembly.Module} [wasm] the engine,
  *   for the slim build; with `fastSync.with` only
  */
@@ -13,11 +13,12 @@
 const known = {
   concurrency: { is: (n) => Number.isInteger(n) && n >= 1 && n <= 6, allowed: 'a whole number from 1 to 6' },
   maxBufferBytes: { is: (n) => Number.isFinite(n) && n >= 65536, allowed: 'a number of bytes, 65536 or more' },
-  stallTimeout: { is: (n) => Number.isFinite(n) && n >= 1000, allowed: 'a number of ms, 1000 or more' },
+  // Timers know no more.
+  stallTimeout: { is: (n) => Number.isFinite(n) && n >= 1000 && n <= 2147483647, allowed: 'a number of ms, from 1000 to 2147483647' },
 };
 
 const wasm = {
-  is: (/** @type {any} */ value) => value !== undefined && value !== null,
+  is: (/** @type {any} */ value) => typeof value === 'string' || (typeof value === 'object' && value !== null),
   allowed: 'bytes, a URL or a WebAssembly.Module',
 };
 

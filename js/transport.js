@@ -1,6 +1,7 @@
 // Carries what stock's HTTP adapter asks for. It may ask early: a GET that stock
 // is going to make is sent ahead, and stock's own then finds the answer.
 
+import { toError } from './errors.js';
 import { keepAlive, unlimited } from './platform.js';
 
 /** @typedef {(url: string, init: any) => Promise<any>} Fetch */
@@ -68,7 +69,7 @@ export class Transport {
     this.twice = false;
     const answer = await this.send(url, init);
     if (!twice || !answer.ok) return answer;
-    const kept = await repeatable(answer);
+    const kept = await repeatable(url, answer);
     this.early.set(url, Promise.resolve(kept));
     return kept;
   }
@@ -91,7 +92,7 @@ export class Transport {
    */
   ahead(url, headers, read) {
     const sent = this.send(url, { headers, credentials: 'include' }, read);
-    const answer = read ? sent.then(repeatable) : sent;
+    const answer = read ? sent.then((response) => repeatable(url, response)) : sent;
     answer.catch(() => {});
     this.early.set(url, answer);
     return answer;
@@ -146,10 +147,19 @@ function repeated(node, url, init) {
 
 /**
  * Read at once, so that it can be given twice: JSON only, never an attachment.
+ * @param {string} url
  * @param {any} answer
  */
-async function repeatable(answer) {
+async function repeatable(url, answer) {
   const text = await answer.text();
   const { ok, status, headers } = answer;
-  return { ok, status, headers, text: async () => text, json: async () => JSON.parse(text) };
+  const json = async () => {
+    try {
+      return JSON.parse(text);
+    } catch {
+      const failure = { code: 'fast_sync_bad_json', kind: 'bad_json', status, reason: 'the answer is no JSON' };
+      throw toError(failure, 'Asking for the database', url);
+    }
+  };
+  return { ok, status, headers, text: async () => text, json };
 }

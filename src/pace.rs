@@ -63,9 +63,11 @@ impl Pace {
             self.stumbled();
             self.overloads += 1;
         }
-        let wait = retry_after
-            .unwrap_or(OVERLOAD_WAIT_MS << self.overloads.saturating_sub(1).min(6))
-            .min(LONGEST_WAIT_MS);
+        let own = OVERLOAD_WAIT_MS << self.overloads.saturating_sub(1).min(6);
+        // A server that says "at once" again and again does not mean it.
+        let least = if self.overloads > 1 { own / 4 } else { 0 };
+        let wait = retry_after.map_or(own, |named| named.max(least));
+        let wait = wait.min(LONGEST_WAIT_MS);
         let until = now + wait;
         self.hold_until = Some(self.hold_until.map_or(until, |held| held.max(until)));
         until

@@ -84,23 +84,22 @@ impl Asking {
             local(self.host.name_ancestors(&self.entries)).await?;
         }
         let (driver, id) = (self.driver.clone(), self.id);
-        let tick = Closure::<dyn FnMut()>::new(move || {
+        // Called as bytes arrive; of a feed page, with the rows that came.
+        let tick = Closure::<dyn FnMut(JsValue)>::new(move |came: JsValue| {
+            if let Ok(flat) = came.dyn_into::<Array>() {
+                let rows = page(&flat).rows;
+                driver
+                    .borrow_mut()
+                    .planner
+                    .handle_feed_rows(id, rows, now());
+                return pump(&driver);
+            }
             // The planner may be the one that is reading this very answer.
             if let Ok(mut driver) = driver.try_borrow_mut() {
                 driver.planner.handle_progress(id, now());
             }
         });
         let tick: &Function = tick.as_ref().unchecked_ref();
-        let driver = self.driver.clone();
-        let early = Closure::<dyn FnMut(Array)>::new(move |flat: Array| {
-            let rows = page(&flat).rows;
-            driver
-                .borrow_mut()
-                .planner
-                .handle_feed_rows(id, rows, now());
-            pump(&driver);
-        });
-        let is_feed = matches!(self.ask, Ask::Feed { .. });
         let answer = match self.remote() {
             None => local(self.ask_here()).await?,
             Some(remote) => {
@@ -112,7 +111,6 @@ impl Asking {
                     signal: &self.signal,
                     tick,
                     what,
-                    early: is_feed.then(|| early.as_ref().unchecked_ref()),
                     stream: what == "attachments",
                 };
                 remote.json(&self.host, call).await?

@@ -111,14 +111,13 @@ extern "C" {
         tick: &Function,
     ) -> Result<Promise, JsValue>;
 
-    /// The text of a feed page without the rows that were handed to `early` as they
-    /// came, each time as [`page`](Self::page) answers them.
+    /// The text of a feed page without the rows that `tick` was handed as they came,
+    /// each time as [`page`](Self::page) answers them.
     #[wasm_bindgen(method, catch, js_name = readPage)]
     pub(super) fn read_page(
         this: &Host,
         response: &JsValue,
         tick: &Function,
-        early: &Function,
     ) -> Result<Promise, JsValue>;
 
     /// The chunks of a response's body, to be asked for one after the other.

@@ -46,8 +46,6 @@ pub(super) struct Call<'a> {
     pub(super) signal: &'a AbortSignal,
     pub(super) tick: &'a Function,
     pub(super) what: &'a str,
-    /// Takes rows of a feed page as they come.
-    pub(super) early: Option<&'a Function>,
     /// Documents with their attachments: as a stream, where the server can.
     pub(super) stream: bool,
 }
@@ -79,9 +77,10 @@ impl Remote {
             host.count("attachments", read.bytes as f64);
             return Ok(read);
         }
-        let text = match call.early {
-            Some(early) if status == 200 => host.read_page(&response, call.tick, early),
-            _ => host.read_text(&response, call.tick),
+        let text = if call.what == "feed" && status == 200 {
+            host.read_page(&response, call.tick)
+        } else {
+            host.read_text(&response, call.tick)
         };
         let text = text.map(JsFuture::from).map_err(network)?;
         let text = text.await.map_err(|thrown| Failure {

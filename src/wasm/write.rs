@@ -213,7 +213,6 @@ async fn put(
         signal,
         tick,
         what: "write",
-        early: None,
         stream: false,
     };
     target.json(host, call).await

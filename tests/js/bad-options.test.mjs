@@ -24,6 +24,7 @@ const bad = [
   [{ maxBufferBytes: '8e6' }, /"maxBufferBytes"/],
   [{ stallTimeout: 10 }, /"stallTimeout".*1000/],
   [{ stallTimeout: [2000] }, /"stallTimeout".*an array/],
+  [{ stallTimeout: 2 ** 31 }, /"stallTimeout".*2147483647/],
   [{ constructor: 1 }, /"constructor"/],
   [JSON.parse('{"__proto__": 1}'), /"__proto__"/],
   ['fast', /"fast"/],

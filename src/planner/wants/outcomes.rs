@@ -139,13 +139,17 @@ impl Wants {
             let Some(want) = self.all.get_mut(&id) else {
                 continue;
             };
-            // Halving ends by itself, and each half is another request.
-            want.tries += u8::from(!shrinks);
+            // Halving ends by itself, and each half is another request. But of one
+            // that hangs, each half may take its whole time to fail.
+            want.tries += u8::from(!shrinks || failure.kind == FailureKind::Stalled);
             want.piecewise |= want.depth == Depth::Attached && want.tries >= STREAM_TRIES;
             tries = tries.max(want.tries);
             if want.tries >= MOST_TRIES || hopeless {
                 let mut own = failure.clone();
-                own.reason = want.named(&own.reason);
+                // Of an answer for several it is not known whose fault it is.
+                if !(several && spoilt) {
+                    own.reason = want.named(&own.reason);
+                }
                 settled.push(self.settle(id, State::Failed(own)));
             } else {
                 again.push(id);
