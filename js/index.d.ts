@@ -275,12 +275,12 @@ declare global {
 
       interface Replication<Content extends {}> {
         /** The plugin's figures. Missing where stock was used from the start. */
-        readonly fastSync: { readonly stats: Stats };
+        readonly fastSync?: { readonly stats: Stats } | undefined;
       }
 
       interface Sync<Content extends {}> {
         /** The plugin's figures. Missing where stock was used from the start. */
-        readonly fastSync: { readonly stats: SyncStats };
+        readonly fastSync?: { readonly stats: SyncStats } | undefined;
       }
     }
   }

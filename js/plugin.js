@@ -85,6 +85,9 @@ function twoWay(PouchDB, stock, installed) {
   /** @this {any} @param {any} a @param {any} b @param {any} [opts] @param {any} [callback] */
   return function (a, b, opts, callback) {
     const given = arrange(opts, callback);
+    if (given.opts?.push?.fastSync !== undefined || given.opts?.pull?.fastSync !== undefined) {
+      throw new TypeError('fastSync: give it beside "push" and "pull", not inside: both directions share one engine');
+    }
     const chosen = settings(given.opts?.fastSync, installed);
     const push = { ...given.opts, ...given.opts?.push };
     const pull = { ...given.opts, ...given.opts?.pull };

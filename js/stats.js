@@ -7,6 +7,7 @@ export class Stats {
     this.requests = {};
     this.bytes = 0;
     this.writeMs = 0;
+    this.failedWrites = 0;
     this.rows = 0;
     this.docsWritten = 0;
     /** @type {number | null} */
@@ -19,10 +20,11 @@ export class Stats {
     this.running = () => null;
   }
 
-  /** @param {string} what @param {number} bytes */
+  /** @param {string} what @param {number} bytes below 0 where it failed */
   count(what, bytes) {
     this.requests[what] = (this.requests[what] ?? 0) + 1;
-    this.bytes += bytes;
+    if (bytes < 0) this.failedWrites += 1;
+    else this.bytes += bytes;
   }
 
   /** @param {number} rows @param {number | null} pending */
@@ -46,7 +48,7 @@ export class Stats {
       bytes: this.bytes,
       docsWritten: this.docsWritten,
       retries: engine.retries ?? 0,
-      failures: engine.failures ?? 0,
+      failures: (engine.failures ?? 0) + this.failedWrites,
       peakBufferBytes: engine.peakBufferBytes ?? 0,
       gone: engine.gone ?? 0,
       goneRevisions: engine.goneRevisions ?? [],

@@ -33,14 +33,29 @@ export function connect(PouchDB, a, b, opts, chosen) {
     options: (own) => ({ ...own, batch_size: own.batch_size || shared.batchSize }),
     /** @param {any[]} replications @param {any} returned */
     attach(replications, returned) {
-      let stats = () => ({ stock: 'the engine is loading' });
+      let stats = () => figures(opts, 'the engine is loading');
       Object.defineProperty(returned, 'fastSync', { value: { get stats() { return stats(); } } });
       links.then((open) => {
-        stats = open ? open.stats : () => ({ stock: 'the engine could not be loaded' });
+        stats = open ? open.stats : () => figures(opts, 'the engine could not be loaded');
         open?.attach(replications, returned);
       });
     },
   };
+}
+
+/**
+ * Those of nothing done.
+ * @param {any[]} opts one a direction
+ * @param {string} stock why it does the work
+ * @returns {any}
+ */
+function figures(opts, stock) {
+  const none = () => ({
+    stock, requests: {}, requestsTotal: 0, bytes: 0, docsWritten: 0, retries: 0, failures: 0, peakBufferBytes: 0,
+    gone: 0, goneRevisions: [], singleGets: false, attachmentsOneByOne: false,
+    ms: { total: 0, feed: 0, documents: 0, diff: 0, write: 0 },
+  });
+  return opts.length === 1 ? none() : { push: none(), pull: none() };
 }
 
 /**

@@ -100,13 +100,15 @@ async function toServer(link, req, rest) {
     const rows = [];
     for (const part of parts) rows.push(...(await send(link, part)));
     return rows;
-  } catch (failure) {
+  } catch (/** @type {any} */ failure) {
     // Stock looks at the answer no more, but would count a failure.
     if (link.cancelled) return [];
     // What went without becoming text is not made into text for an error's sake.
     const uploads = parts.some(({ out }) => out.some((/** @type {any} */ each) => typeof each !== 'string'));
     if (link.breaks(failure) || (link.stocksOwn(failure) && !uploads)) return target.bulkDocs(req, ...rest);
-    throw toError(/** @type {any} */ (failure), 'Writing documents', remote.base);
+    // There is no other way to write a document.
+    const own = failure.kind === 'absent' ? { ...failure, kind: 'status', code: 'fast_sync_status' } : failure;
+    throw toError(own, 'Writing documents', remote.base);
   }
 }
 

@@ -62,7 +62,9 @@ export async function script(main) {
   try {
     process.exitCode = Number((await main()) ?? 0);
   } catch (error) {
-    console.error(error instanceof Told ? `\n${error.message}` : error);
+    // An unknown argument is explained by its message.
+    const isTold = error instanceof Told || /^ERR_PARSE_ARGS/.test(/** @type {any} */ (error).code);
+    console.error(isTold ? `\n${/** @type {Error} */ (error).message}` : error);
     process.exitCode = 1;
   }
 }

@@ -165,7 +165,8 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     pub(super) fn inline(this: &Host, upload: &JsValue) -> Result<Promise, JsValue>;
 
-    /// Counts a request: what it was for and the bytes of its answer.
+    /// Counts a request: what it was for and the bytes of its answer; below 0 where
+    /// it failed, and nobody else counts that.
     #[wasm_bindgen(method)]
     pub(super) fn count(this: &Host, what: &str, bytes: f64);
 

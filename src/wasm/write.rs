@@ -164,7 +164,10 @@ async fn send(
         }
         inner.aborts.remove(id);
         match result {
-            Err(failure) => inner.writes.handle_failure(id, failure, now()),
+            Err(failure) => {
+                host.count("write", -1.0);
+                inner.writes.handle_failure(id, failure, now());
+            }
             Ok(Json { value, .. }) if form != Form::Multipart && !Array::is_array(&value) => {
                 let failure = Failure::new(FailureKind::BadShape, "a write answered with no list");
                 inner.writes.handle_failure(id, failure, now());

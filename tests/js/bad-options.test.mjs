@@ -56,6 +56,19 @@ for (const given of [undefined, true, {}, { concurrency: 1 }, { concurrency: 6, 
   });
 }
 
+test('not inside push or pull of a sync', async (t) => {
+  const { url, couch } = await scene(t);
+  const db = local(t, fast);
+  for (const direction of ['push', 'pull']) {
+    assert.throws(() => db.sync(url, { [direction]: { fastSync: { concurrency: 2 } } }), /beside "push" and "pull"/);
+  }
+  assert.equal(couch.count(), 0, 'nothing was asked');
+});
+
+test('wasm is bytes, a URL or a module', () => {
+  assert.throws(() => fastSync.with({ wasm: /** @type {any} */ (5) }), /"wasm" must be bytes/);
+});
+
 test('wasm belongs to fastSync.with', async (t) => {
   const { url } = await scene(t);
   const db = local(t, fast);

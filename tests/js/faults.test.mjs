@@ -200,13 +200,15 @@ test('a request that hangs is given up and repeated', { timeout: 60_000 }, async
   }
 });
 
-test('a request that always hangs ends with an error', { timeout: 120_000 }, async (t) => {
-  const seen = await hurt(t, fast, {
-    options: { fastSync: { stallTimeout: 1000 } }, docs: 3,
-    prepare({ couch }) { couch.faults.add({ when: { path: DOCS }, times: Infinity, action: faults.hang() }); },
+for (const [path, docs] of /** @type {const} */ ([[FEED, 3], [DOCS, 3], [DOCS, 60]])) {
+  test(`a request that always hangs ends with an error: ${path}, ${docs} documents`, { timeout: 60_000 }, async (t) => {
+    const seen = await hurt(t, fast, {
+      options: { fastSync: { stallTimeout: 1000 } }, docs,
+      prepare({ couch }) { couch.faults.add({ when: { path }, times: Infinity, action: faults.hang() }); },
+    });
+    assert.equal(seen.error.code, 'fast_sync_stalled');
   });
-  assert.equal(seen.error.code, 'fast_sync_stalled');
-});
+}
 
 test('a 413 for many documents at once: smaller requests pass', async (t) => {
   const seen = await hurt(t, fast, {

@@ -135,3 +135,16 @@ test('a failed push goes on where it was', async (t) => {
   const again = couch.matching(/_bulk_docs/).flatMap(({ bodyJSON }) => bodyJSON.docs);
   assert.equal(again.length, 300 - held, 'what was there was not sent again');
 });
+
+test('writes that failed are counted, and one that always hangs ends with an error', { timeout: 60_000 }, async (t) => {
+  const { couch, url } = await scene(t, { docs: 0 });
+  const db = local(t, fast);
+  await db.bulkDocs(notes(20));
+  couch.faults.add({ when: WRITE, times: 2, action: faults.status(503) });
+  const passes = db.replicate.to(url);
+  await passes;
+  assert.equal(passes.fastSync.stats.failures, 2);
+  await db.bulkDocs(notes(20, 100));
+  couch.faults.add({ when: WRITE, times: Infinity, action: faults.hang() });
+  await assert.rejects(db.replicate.to(url, { fastSync: { stallTimeout: 1000 } }), { code: 'fast_sync_stalled' });
+});
