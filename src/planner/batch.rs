@@ -16,7 +16,7 @@ const FIRST: usize = 200;
 /// Most while nothing is known of their size, as stock: they may be large.
 const UNSIZED: usize = 100;
 /// Fewer are not worth a request of their own while others wait for room.
-const LEAST: usize = 50;
+const LEAST: usize = 100;
 /// A document's bytes until one has been seen and when the server tells nothing.
 const UNKNOWN_BYTES: f64 = 2_000.0;
 /// Weight of the newest answer in the averages.
@@ -103,7 +103,7 @@ mod tests {
         let mut sizes = Sizes::new();
         sizes.measured(10, 10_000, 10);
         assert_eq!(sizes.slice(1000, 4), 250);
-        assert_eq!(sizes.slice(60, 4), 50);
+        assert_eq!(sizes.slice(300, 4), 100);
         assert_eq!(sizes.slice(10, 4), 10);
     }
 

@@ -7,14 +7,14 @@ import { folderWithPackage, neighbourhood, output, tarball } from './support/fol
 
 const scripts = ['index.js', 'index.cjs', 'engine.js', 'engine.cjs', 'slim.js', 'slim.cjs', 'pouchdb-fast-sync.min.js'];
 
-test('the tarball holds what is used, and nothing else', async () => {
+test('the tarball holds what is used, and what the README points to, and nothing else', async () => {
   const list = (await output('tar', ['-tzf', await tarball()], '/')).trim().split('\n');
   const files = list.map((name) => name.replace(/^package\//, ''));
-  for (const name of ['LICENSE', 'README.md', 'package.json', 'dist/engine.wasm', 'dist/index.d.ts', 'dist/index.d.cts',
+  for (const name of ['LICENSE', 'README.md', 'HACKING.md', 'docs/api.md', 'docs/how-it-works.md', 'package.json', 'dist/engine.wasm', 'dist/index.d.ts', 'dist/index.d.cts',
     'dist/slim.d.ts', 'dist/slim.d.cts', ...scripts.map((script) => `dist/${script}`)]) {
     assert.ok(files.includes(name), `${name} is missing`);
   }
-  const others = files.filter((name) => !/^(dist\/|LICENSE$|README\.md$|CHANGELOG\.md$|package\.json$)/.test(name));
+  const others = files.filter((name) => !/^(dist\/|docs\/|LICENSE$|README\.md$|HACKING\.md$|CHANGELOG\.md$|package\.json$)/.test(name));
   assert.deepEqual(others, []);
 });
 

@@ -35,14 +35,14 @@ const use = `
   const plain = PouchDB.replicate('http://couch/notes', db, { batch_size: 7, fastSync: {} });
   pull.on('progress', (progress) => { const n: number = progress.docs_written; n.toFixed(); });
   pull.on('change', (change) => { const n: number = change.docs_written; n.toFixed(); });
-  const bytes: number = pull.fastSync.stats.bytes;
+  const bytes: number | undefined = pull.fastSync?.stats.bytes;
   const found: Promise<{ ok: boolean; docs: object[] }> = getDocs(db, db, { a: { missing: ['1-x'] } }, { cancelled: false });
   bulkGet(db, { docs: [{ id: 'a', rev: '1-x' }], revs: true }).then(({ results }) => results[0].docs);
   // @ts-expect-error there is no such option
   db.replicate.from('http://couch/notes', { fastSync: { cuncurrency: 2 } });
   // @ts-expect-error not of this type
   fastSync.with({ concurrency: 'all' });
-  both.cancel(); plain.cancel(); bytes.toFixed(); found.then(() => {});
+  both.cancel(); plain.cancel(); bytes?.toFixed(); found.then(() => {});
 `;
 
 for (const [compiler, bin] of Object.entries(compilers)) {

@@ -116,19 +116,19 @@ fn the_second_ask_of_the_first_row_leaves_however_full_the_memory_is() {
 fn a_repeat_of_rows_far_ahead_does_not_hold_back_the_first_row() {
     let mut desk = Desk::new(Config {
         max_concurrency: 2,
-        ..room_for(100)
+        ..room_for(200)
     });
     desk.planner.handle_expectation(10_000.0);
-    desk.feed_rows(100);
+    desk.feed_rows(200);
     let asked = desk.ask_docs();
-    assert_eq!((asked.len(), entries(&asked)), (2, 100));
+    assert_eq!((asked.len(), entries(&asked)), (2, 200));
     // The documents are twice as large as was thought.
     desk.answer_with(&asked[0], 25_000, |desk, entry| match &*entry.id {
         "d0" => Answer::Missing,
         _ => desk.doc(),
     });
     desk.fail(&asked[1], reset());
-    assert!(desk.planner.buffered() > 1_000_000);
+    assert!(desk.planner.buffered() > 2_000_000);
     assert_eq!(desk.take_count(10), None);
     assert_eq!(desk.ask_one().ids(), ["d0"]);
     assert!(desk.ask_docs().is_empty());

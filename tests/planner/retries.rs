@@ -64,7 +64,7 @@ fn what_failed_six_times_fails_with_its_name() {
 #[test]
 fn only_the_request_that_failed_is_repeated() {
     let mut desk = Desk::new(config());
-    desk.feed_rows(100);
+    desk.feed_rows(200);
     let asked = desk.ask_docs();
     assert_eq!(asked.len(), 2);
     desk.fail(&asked[0], reset());
@@ -193,7 +193,7 @@ fn after_ten_minutes_a_server_is_asked_again_whether_it_has_bulk_get() {
 #[test]
 fn requests_that_left_before_the_first_refusal_lose_no_try() {
     let mut desk = Desk::new(config());
-    desk.feed_rows(100);
+    desk.feed_rows(200);
     let asked = desk.ask_docs();
     assert_eq!(asked.len(), 2);
     desk.fail(&asked[0], absent());
