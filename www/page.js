@@ -11,6 +11,7 @@ const stage = new Stage();
 let running;
 
 setUpForm();
+stage.say('Ready: press “Run both”.');
 byId('form').addEventListener('submit', (/** @type {SubmitEvent} */ event) => {
   event.preventDefault();
   if (!running) run();
