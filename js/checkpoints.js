@@ -50,6 +50,11 @@ export class Checkpoints {
     return answer;
   }
 
+  /** What was put is written, or could not be. */
+  async settled() {
+    await Promise.all([...this.documents.values()].map((behind) => behind.settled().catch(() => {})));
+  }
+
   /** Nothing more is going to be put. */
   flush() {
     for (const behind of this.documents.values()) behind.flush();
@@ -57,7 +62,7 @@ export class Checkpoints {
 
   /** A replication begins (again): what another client wrote meanwhile counts. */
   async forget() {
-    await Promise.all([...this.documents.values()].map((behind) => behind.settled().catch(() => {})));
+    await this.settled();
     this.documents.clear();
   }
 }

@@ -77,6 +77,8 @@ export class Link {
     this.broken = false;
     /** The feed is followed when it has been read. */
     this.goesOn = Boolean(opts.live || opts.continuous);
+    /** Until its checkpoints are written. @type {() => Promise<void>} */
+    this.settled = async () => {};
     /** Called when it stops. @type {Set<() => void>} */
     this.whenStopped = new Set();
     /** The caller cancelled the replication. */

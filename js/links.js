@@ -84,16 +84,35 @@ class Links {
     this.owners = new Map();
     const owner = (/** @type {string} */ id) => this.owners.get(id) ?? null;
     this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, owner));
+    for (const link of links) link.settled = () => this.settled();
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 
   /**
-   * What stock's replicator asks of a view.
+   * What stock's replicator asks of a view. Before it is told of a failure, with
+   * which it ends, what it wrote as a checkpoint is there.
    * @param {any} db
    * @param {string} name
    * @param {any[]} args
    */
-  call(db, name, args) {
+  async call(db, name, args) {
+    try {
+      const answer = await this.answer(db, name, args);
+      if (name === 'bulkDocs' && answer?.some?.((/** @type {any} */ row) => row?.error)) await this.settled();
+      return answer;
+    } catch (/** @type {any} */ error) {
+      // A checkpoint that is not there yet is no failure.
+      if (error?.status !== 404) await this.settled();
+      throw error;
+    }
+  }
+
+  async settled() {
+    await Promise.all(this.checkpoints.map((checkpoints) => checkpoints?.settled()));
+  }
+
+  /** @param {any} db @param {string} name @param {any[]} args */
+  answer(db, name, args) {
     const source = this.links.find((link) => link.source === db);
     const target = this.links.find((link) => link.target === db);
     const remote = this.remotes[this.ends.indexOf(db)];

@@ -52,6 +52,7 @@ async function serve(link, opts, state) {
     if (state.cancelled || link.run !== run) return;
     link.brings?.clear();
     await link.everythingDone();
+    await link.settled();
     if (state.cancelled || link.run !== run) return;
     link.stop();
     if (link.breaks(failure) || link.stocksOwn(failure)) state.stock = link.source._changes(opts);
