@@ -61,6 +61,16 @@ export class Bytes {
     return this.md5;
   }
 
+  /**
+   * What is wrong, where these are not the bytes of that digest.
+   * @param {string} expected as CouchDB writes it
+   */
+  otherThan(expected) {
+    const digest = this.digest();
+    const differs = digest && /^md5-/.test(expected) && digest !== expected;
+    return differs ? `bytes with the digest ${digest}, and not ${expected}` : undefined;
+  }
+
   all() {
     const { buffer, length, pieces } = this;
     if (!buffer) return pieces;
@@ -77,10 +87,8 @@ export class Bytes {
     const stored = encoding === 'gzip' ? entry.encoded_length : entry.length;
     if (encoding && !/^(gzip|identity)$/.test(encoding)) throw new Error(`the encoding ${encoding}`);
     same(this.length, stored);
-    const digest = this.digest();
-    if (digest && /^md5-/.test(entry.digest) && digest !== entry.digest) {
-      throw new Error(`bytes with the digest ${digest}, and not ${entry.digest}`);
-    }
+    const other = this.otherThan(entry.digest);
+    if (other) throw new Error(other);
     if (encoding !== 'gzip') return binary(this.all(), entry.content_type);
     const plain = await inflate(this.all(), this.length);
     // CouchDB does not know the length of what its client had compressed, and

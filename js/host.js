@@ -5,8 +5,7 @@ import { complete, fill, nameAncestors } from './attachments.js';
 import { Bytes } from './bytes.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
-import { breathe } from './platform.js';
-import { chunks, each, nextChunk, readPage, streamed } from './reading.js';
+import { chunks, each, nextChunk, readPage, readText } from './reading.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -126,35 +125,4 @@ async function single(db, docs) {
     }
   });
   return { results };
-}
-
-/**
- * The text of a response, by structure: a handle's `fetch` need not answer with
- * the platform's own Response.
- * @param {any} response
- * @param {() => void} tick called as bytes arrive
- */
-async function readText(response, tick) {
-  const { body } = response;
-  const reader = body?.getReader?.() ?? streamed(body);
-  if (!reader) return response.text();
-  /** @type {Uint8Array[]} */
-  const pieces = [];
-  let length = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    pieces.push(value);
-    length += value.length;
-    tick();
-  }
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  // What follows, a page's thread does in one go.
-  await breathe();
-  return new TextDecoder().decode(bytes);
 }

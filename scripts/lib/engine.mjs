@@ -32,7 +32,6 @@ export async function buildEngine({ wasmBindgen, dev = false }) {
     const web = ['--target', 'web', '--omit-default-module-path', '--out-name', 'engine'];
     await run(wasmBindgen, [...web, '--out-dir', draft, wasm]);
     const bytes = join(draft, 'engine_bg.wasm');
-    // The features that rustc used are read from the file's own section.
     const glue = withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8'));
     put(join(pkg, 'engine.js'), dev ? glue : optimised(bytes, glue));
     put(join(pkg, 'engine.wasm'), readFileSync(bytes));
@@ -60,6 +59,7 @@ function stampOf(dev) {
  */
 function optimised(file, glue) {
   const wasmOpt = join(root, 'node_modules', 'binaryen', 'bin', 'wasm-opt');
+  // The features that rustc used are read from the file's own section.
   const printed = output(process.execPath, [wasmOpt, ...optimise, shorten, file, '-o', file]);
   if (printed === null) throw new Told('failed: wasm-opt');
   /** @type {{ imports: [string, string, string][], exports: [string, string][] }} */

@@ -4,14 +4,10 @@
 use super::Planner;
 use super::params::Depth;
 use super::polls::Flight;
-use super::streams::Verdict;
+use super::streams::{PROBE_AGAIN_MS, Verdict};
 use super::wants::{Settled, WantId};
 use crate::error::{Failure, FailureKind};
 use crate::request::{Answer, Event, RequestId};
-
-/// A server without `_bulk_get` is asked again whether it has one (ms): it may be
-/// updated, or the answer may have been a proxy's.
-const PROBE_AGAIN_MS: u64 = 600_000;
 
 impl Planner {
     /// Documents came, an answer for each entry in the order asked, and how many

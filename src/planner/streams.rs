@@ -3,9 +3,10 @@
 
 use crate::error::{Failure, FailureKind};
 
-/// A server that does not stream attachments is asked again whether it does (ms),
-/// as one without `_bulk_get` is.
-const PROBE_AGAIN_MS: u64 = 600_000;
+/// A server without `_bulk_get`, or one that does not stream attachments, is asked
+/// again whether it does (ms): it may be updated, or the answer may have been a
+/// proxy's.
+pub(super) const PROBE_AGAIN_MS: u64 = 600_000;
 /// So many streams in a row that cannot be read, and bring no document, are no
 /// accident of one of them.
 const MOST_UNREADABLE: u8 = 3;

@@ -77,12 +77,7 @@ impl Wants {
         while self.bytes(&ids, at_once) > limits.spare {
             ids.pop();
         }
-        let mut slice = self.slice(ids)?;
-        if at_once {
-            slice.depth = Depth::Attached;
-            slice.bytes = self.bytes(&slice.ids, true);
-        }
-        Some(slice)
+        self.slice(ids, at_once)
     }
 
     /// How many documents of which only an average is known go into one stream, with
@@ -127,7 +122,7 @@ impl Wants {
         };
         ids.retain(|id| alike(&self.all[id]));
         ids.truncate(if first.by_leaves { 1 } else { most });
-        self.slice(ids)
+        self.slice(ids, false)
     }
 
     /// How many of the documents that wait for their attachments go into one
@@ -160,14 +155,19 @@ impl Wants {
         }
     }
 
-    fn slice(&self, ids: Vec<WantId>) -> Option<Slice> {
+    /// `at_once`: with attachments, whatever they waited for.
+    fn slice(&self, ids: Vec<WantId>, at_once: bool) -> Option<Slice> {
         let first = &self.all[ids.first()?];
         let entries: Vec<_> = ids.iter().map(|id| self.all[id].entry.clone()).collect();
         Some(Slice {
-            bytes: self.bytes(&ids, false),
+            bytes: self.bytes(&ids, at_once),
             by_leaves: first.depth == Depth::Latest || first.by_leaves,
             first_generation: entries.iter().all(|entry| is_first_generation(&entry.rev)),
-            depth: first.depth,
+            depth: if at_once {
+                Depth::Attached
+            } else {
+                first.depth
+            },
             piecewise: first.piecewise,
             ids,
             entries,
