@@ -20,6 +20,9 @@ async function eventually(holds) {
 /** @param {any} db @param {number} count */
 const has = (db, count) => eventually(async () => (await db.info()).doc_count >= count);
 
+/** The documents that the server was asked about. @param {import('./support/couch/index.mjs').Couch} couch */
+const askedAbout = (couch) => couch.matching(/_revs_diff/).flatMap(({ bodyJSON }) => Object.keys(bodyJSON));
+
 /** The requests of the push half. @param {import('./support/couch/index.mjs').Couch} couch */
 const push = (couch) => couch.matching(/_revs_diff|_bulk_docs/).length;
 
@@ -47,7 +50,7 @@ test('one-shot, both sides full: neither is asked about the other\'s documents',
   await db.sync(url);
   await db.sync(url);
   compare(serverSnapshot(database), await snapshot(db));
-  const asked = couch.matching(/_revs_diff/).flatMap(({ bodyJSON }) => Object.keys(bodyJSON));
+  const asked = askedAbout(couch);
   const back = couch.matching(/_bulk_docs/).flatMap(({ bodyJSON }) => bodyJSON.docs.map((/** @type {any} */ doc) => doc._id));
   const theirs = (/** @type {string} */ id) => id < 'note-50000';
   assert.ok(asked.filter(theirs).length <= 1_200, 'at most once, where the first sync was over before');
@@ -145,7 +148,7 @@ test('a server that does not tell when a database was created is asked', { timeo
   const db = local(t, fast);
   const sync = db.sync(url, { live: true });
   await has(db, 200);
-  await eventually(() => couch.matching(/_revs_diff/).flatMap(({ bodyJSON }) => Object.keys(bodyJSON)).length === 200);
+  await eventually(() => askedAbout(couch).length === 200);
   sync.cancel();
   await sync;
 });
@@ -156,7 +159,7 @@ for (const checkpoint of [false, 'source']) {
     const db = local(t, fast);
     const sync = db.sync(url, { live: true, push: { checkpoint } });
     await has(db, 200);
-    await eventually(() => couch.matching(/_revs_diff/).flatMap(({ bodyJSON }) => Object.keys(bodyJSON)).length === 200);
+    await eventually(() => askedAbout(couch).length === 200);
     sync.cancel();
     await sync;
   });
@@ -167,7 +170,7 @@ test('stock, for comparison, asks about each', { timeout: 30_000 }, async (t) =>
   const db = local(t, stock);
   const sync = db.sync(url, { live: true });
   await has(db, 500);
-  await eventually(() => couch.matching(/_revs_diff/).flatMap(({ bodyJSON }) => Object.keys(bodyJSON)).length === 500);
+  await eventually(() => askedAbout(couch).length === 500);
   sync.cancel();
   await sync;
 });

@@ -36,12 +36,7 @@ fn documents_with_attachments_are_asked_for_again_in_a_stream() {
 
 #[test]
 fn a_stub_that_a_stream_brings_is_left_to_the_host() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(1);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, _| desk.docs(1, Some(10)));
-    let stream = desk.ask_one();
+    let (mut desk, stream) = stream_of(1);
     desk.answer_with(&stream, 100, |desk, _| desk.docs(1, Some(10)));
     assert_eq!(desk.take_count(10), Some(1));
     assert_eq!(desk.take_docs("d0", "1-a"), 1);
@@ -200,12 +195,7 @@ fn stream_of(docs: usize) -> (Desk, Asked) {
 /// Replaced between the ask for the document and the ask for its attachments.
 #[test]
 fn a_document_that_is_gone_when_its_stream_is_asked_for_has_its_leaves_answer() {
-    let mut desk = Desk::new(config());
-    desk.planner.handle_attachment_streams(true);
-    desk.feed_rows(1);
-    let asked = desk.ask_one();
-    desk.answer_with(&asked, 100, |desk, _| desk.docs(1, Some(10)));
-    let stream = desk.ask_one();
+    let (mut desk, stream) = stream_of(1);
     missing(&mut desk, &stream, &["d0"]);
     let again = desk.ask_one();
     assert!(again.params.latest);
