@@ -14,6 +14,8 @@ import { PLUGIN } from '../demo/pouch.mjs';
 import { findChromium } from '../scripts/lib/setup.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** A browser that was just started is busy with itself for so many ms: with a process for its own pages, among others. */
+const SETTLED_MS = 4_000;
 const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage'];
 const PAGE = `<!doctype html><meta charset="utf-8"><title>bench</title><link rel="icon" href="data:,">
 <script src="/node_modules/pouchdb/dist/pouchdb.min.js"></script>
@@ -42,6 +44,7 @@ export async function chromiumRunner({ on, documents, plugin = PLUGIN, patience 
         await page.waitForFunction('globalThis.bench');
         const local = { name: 'local', adapter: on.replace('chromium-', '') };
         await page.evaluate((j, p) => /** @type {any} */ (globalThis).bench.prepare(j, p), { ...job, local }, job.runner === 'fast' ? `/plugin/${path.basename(plugin)}` : undefined);
+        await new Promise((settled) => setTimeout(settled, SETTLED_MS));
         await start();
         const done = await page.evaluate(() => /** @type {any} */ (globalThis).bench.run());
         await end();

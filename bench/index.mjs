@@ -47,10 +47,10 @@ export async function main(argv) {
         console.error(`  ${error.message}`);
       }
     }
-    console.log(`\nAgainst ${place.name}, medians of ${plan.rounds}:\n\n${markdown(results)}`);
+    console.log(`\nAgainst ${place.name}, medians of ${plan.rounds}${plan.warm ? `, each after ${plan.warm} more in its process` : ''}:\n\n${markdown(results)}`);
     for (const line of failed) console.log(`- not measured: ${line}`);
     if (plan.json) {
-      const about = { server: place.name, node: process.versions.node, when: new Date().toISOString(), rounds: plan.rounds };
+      const about = { server: place.name, node: process.versions.node, when: new Date().toISOString(), rounds: plan.rounds, warm: plan.warm };
       await writeFile(plan.json, JSON.stringify({ about, rows: results.map((result) => ({ ...summary(result), runs: result.runs })) }, null, 1));
     }
     return !failed.length && results.every(({ runs }) => runs.every(({ equal, error }) => equal && !error)) ? 0 : 1;

@@ -74,7 +74,9 @@ export class Bench {
    */
   async #run(runner, { row, name, round, near, source, expected }) {
     const { place, plan } = this;
-    const target = row.dir === 'push' || row.dir === 'remote' ? await place.create() : undefined;
+    const create = () => (row.dir === 'push' || row.dir === 'remote' ? place.create() : undefined);
+    const target = await create();
+    const warm = await Promise.all(Array.from({ length: plan.warm }, create));
     /** @type {Measured['counters']} */
     let counters;
     let busy = 0;
@@ -83,6 +85,7 @@ export class Bench {
         runner: name, dir: row.dir, local: undefined,
         source: row.dir === 'push' ? '' : place.urlOf(source, near),
         target: target ? place.urlOf(target, near) : '',
+        warm: warm.map((name) => (name ? place.urlOf(name, near) : '')),
         options: {
           ...CONTESTANTS[/** @type {import('../demo/pouch.mjs').Contestant} */ (name)]?.options,
           ...(name === 'fast' && plan.fastOptions ? { fastSync: plan.fastOptions } : {}),
@@ -104,7 +107,7 @@ export class Bench {
     } catch (error) {
       return { runner: name, round, ms: NaN, docs: 0, failures: 0, error: /** @type {Error} */ (error).message };
     } finally {
-      if (target) await place.drop(target);
+      for (const name of [target, ...warm]) if (name) await place.drop(name);
     }
   }
 

@@ -17,7 +17,7 @@ export const RUNNERS = ['stock', 'tuned', 'fast', 'floor', 'floor1000'];
 
 /**
  * @typedef {{dir: keyof typeof DIRECTIONS, set: string, docs: number, rtt: number, on: string}} Row
- * @typedef {{rows: Row[], rounds: number, runners: string[], json?: string, plugin?: string, fastOptions?: object}} Plan
+ * @typedef {{rows: Row[], rounds: number, warm: number, runners: string[], json?: string, plugin?: string, fastOptions?: object}} Plan
  */
 
 /** Few rows, in two minutes. @type {Partial<Row>[]} */
@@ -49,6 +49,7 @@ export const USAGE = `npm run bench -- [what] [how]
          --rtt   milliseconds of a round trip
          --on    ${PLATFORMS.join(', ')}
   how    --rounds N        3; medians are printed
+         --warm N          0; so many runs before each in its process or page, untimed
          --only LIST       of ${RUNNERS.join(', ')}
          --plugin FILE     another build of the plugin
          --fast-options J  JSON for the option fastSync
@@ -64,7 +65,7 @@ export function plan(argv) {
   try {
     const text = { type: /** @type {'string'} */ ('string') }, flag = { type: /** @type {'boolean'} */ ('boolean') };
     ({ values } = parseArgs({ args: argv, options: {
-      dir: text, set: text, docs: text, rtt: text, on: text, rounds: text, only: text, plugin: text, 'fast-options': text, json: text,
+      dir: text, set: text, docs: text, rtt: text, on: text, rounds: text, warm: text, only: text, plugin: text, 'fast-options': text, json: text,
       quick: flag, issue: flag, help: { ...flag, short: 'h' },
     } }));
   } catch (error) {
@@ -76,6 +77,7 @@ export function plan(argv) {
   return {
     rows,
     rounds: number('rounds', values.rounds ?? (values.quick ? '1' : '3')),
+    warm: number('warm', values.warm ?? '0'),
     runners: values.only ? names('only', values.only, RUNNERS) : RUNNERS,
     json: values.json, plugin: values.plugin,
     fastOptions: values['fast-options'] ? json(values['fast-options']) : undefined,

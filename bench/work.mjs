@@ -12,6 +12,7 @@ import { leaves } from '../demo/compare.mjs';
  * @property {string} target  URL; '' for a pull
  * @property {object} options of the replication
  * @property {any} local      options of the local database, with its name
+ * @property {string[]} [warm] one run each before, into this target, that is not timed
  */
 
 /** So many documents are written at once when a local database is filled before a push. */
@@ -30,7 +31,8 @@ export class Work {
 
   /** Everything up to the start. */
   async prepare() {
-    const { dir, local } = this.job;
+    const { dir, local, warm = [] } = this.job;
+    for (const [at, target] of warm.entries()) await this.#warmUp({ ...this.job, target, warm: [], local: { ...local, name: `${local.name}-${at}` } });
     if (dir !== 'remote') {
       this.local = new this.PouchDB(local);
       await this.local.info();
@@ -41,6 +43,14 @@ export class Work {
       for (let at = 0; at < docs.length; at += FILL_BATCH) await this.local.bulkDocs(docs.slice(at, at + FILL_BATCH), { new_edits: false });
     }
     if (dir === 'resync') await this.replicate();
+  }
+
+  /** @param {Job} job */
+  async #warmUp(job) {
+    const work = new Work(this.PouchDB, job, this.documents);
+    await work.prepare();
+    await work.run();
+    await work.local?.destroy();
   }
 
   /** What is timed. @returns {Promise<{docs: number, failures: number, stats?: object}>} */
