@@ -2,6 +2,7 @@
 // gets its answer at once while more is to come, and waits for the last. What may
 // be written when is the engine's decision (src/checkpoint.rs).
 import { Checkpoint } from '../pkg/engine.js';
+import { trapped } from './trap.js';
 
 export class Checkpoints {
   /**
@@ -114,14 +115,14 @@ class Behind {
     this.raise();
     this.rev ??= doc._rev;
     this.newest = structuredClone(doc);
-    this.checkpoint.put(nearEnd);
+    this.decide('put', nearEnd);
     this.writing ??= this.write();
     return { ok: true, id: this.id, rev: this.rev ?? '0-1' };
   }
 
   async write() {
-    for (let wait; (wait = this.checkpoint.nextIn()) !== undefined;) {
-      if (this.checkpoint.mayWrite()) await this.writeNewest();
+    for (let wait; (wait = this.decide('nextIn')) !== undefined;) {
+      if (this.decide('mayWrite')) await this.writeNewest();
       else await this.pause(wait);
     }
     this.writing = undefined;
@@ -133,13 +134,27 @@ class Behind {
       await this.owner?.knows?.confirm(doc.session_id);
       const written = await this.remote.putLocal(this.rev ? { ...doc, _rev: this.rev } : doc);
       this.rev = written.rev;
-      this.checkpoint.written();
+      this.decide('written');
     } catch (error) {
-      this.checkpoint.failed();
+      this.decide('failed');
       // Where nobody waits for it, stock may not ask for long.
       this.error = this.waiters === 0 && this.owner?.fail(error) ? undefined : error;
       // Another tab may have written: read it again before the next try.
       this.rev = this.newest = this.reading = undefined;
+    }
+  }
+
+  /**
+   * After a trap nothing more is written: the checkpoint lags, and stock writes the next.
+   * @param {'put' | 'nextIn' | 'mayWrite' | 'written' | 'failed' | 'flush'} name
+   * @param {any[]} args
+   */
+  decide(name, ...args) {
+    try {
+      return /** @type {any} */ (this.checkpoint)[name](...args);
+    } catch (error) {
+      trapped(error);
+      return undefined;
     }
   }
 
@@ -156,7 +171,7 @@ class Behind {
 
   /** Does not wait for the interval between two writes. */
   flush() {
-    this.checkpoint.flush();
+    this.decide('flush');
     this.wake();
   }
 

@@ -6,6 +6,7 @@ import { toError } from './errors.js';
 import { asked, key, told } from './flat.js';
 import { breathe } from './platform.js';
 import { inherited } from './remote.js';
+import { unlessTrapped } from './trap.js';
 
 /** @typedef {import('./link.js').Link} Link */
 
@@ -109,7 +110,7 @@ async function take(link, entries) {
   const text = named(entries);
   const unknown = Array.from(engine.unknown(text), (at) => entries[at]);
   if (unknown.length > 0) engine.want(named(unknown), Uint32Array.from(unknown, (entry) => flat.rows.keep(entry)));
-  const [counts, numbers] = await engine.takeDocs(text);
+  const [counts, numbers] = await unlessTrapped(engine.takeDocs(text));
   let next = 0;
   const results = entries.map(({ id }, at) => {
     const docs = [];

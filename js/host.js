@@ -6,6 +6,7 @@ import { Bytes } from './bytes.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
 import { chunks, each, nextChunk, readPage, readText } from './reading.js';
+import { whenTrapped } from './trap.js';
 
 /**
  * @param {import('./link.js').Link} link
@@ -82,6 +83,19 @@ export function host(link, flat, query) {
     upload: (upload, signal) => upload.send(/** @type {any} */ (targetRemote), signal),
     /** @param {import('./outgoing.js').Upload} upload */
     inline: (upload) => upload.inline(),
+    /** @param {() => void} call @param {number} ms */
+    later: (call, ms) => {
+      const timer = setTimeout(() => {
+        forget();
+        call();
+      }, ms);
+      // A trap must not keep the process for what nobody is going to do.
+      const forget = whenTrapped(() => clearTimeout(timer));
+      return () => {
+        forget();
+        clearTimeout(timer);
+      };
+    },
     /** @param {string} what @param {number} bytes */
     count: (what, bytes) => stats.count(what, bytes),
   };

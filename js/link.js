@@ -9,6 +9,7 @@ import { Flat } from './flat.js';
 import { host } from './host.js';
 import { Lanes } from './lanes.js';
 import { inNode } from './platform.js';
+import { isTrap, trapped } from './trap.js';
 import { write } from './writer.js';
 
 /** Rows of the first page (src/planner/feed.rs). */
@@ -159,7 +160,7 @@ export class Link {
     this.run = run;
     this.stats.running = () => engine.stats();
     this.more = readAhead;
-    this.inform(run.engine);
+    this.inform(run.engine).catch((error) => this.breaks(error));
     if (readAhead) engine.start();
     return run;
   }
@@ -168,11 +169,11 @@ export class Link {
   async inform(engine) {
     const { sourceRemote } = this;
     if (!sourceRemote) return;
-    sourceRemote.info().then((/** @type {any} */ info) => {
+    const sized = sourceRemote.info().catch(() => ({})).then((/** @type {any} */ info) => {
       const docs = (info.doc_count ?? 0) + (info.doc_del_count ?? 0);
       if (info.sizes?.external > 0 && docs > 0) engine.expect(info.sizes.external / docs);
-    }, () => {});
-    engine.identity(await sourceRemote.isCouch());
+    });
+    await Promise.all([sized, sourceRemote.isCouch().then((isCouch) => engine.identity(isCouch))]);
   }
 
   /** Another checkpoint follows this one. */
@@ -237,7 +238,9 @@ export class Link {
     if (isFailure(thrown)) return false;
     this.broken = true;
     this.stats.stock = `the engine trapped: ${thrown?.message ?? thrown}`;
+    this.stats.running = () => null;
     this.run = null;
+    if (isTrap(thrown)) trapped(thrown);
     return true;
   }
 

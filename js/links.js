@@ -6,8 +6,9 @@ import { Link } from './link.js';
 import { Remote, inherited } from './remote.js';
 import { changes } from './rows.js';
 import { Stats } from './stats.js';
-import { ready } from './wasm.js';
 import { Progress } from './progress.js';
+import { hasTrapped, isTrap, trapped, whenTrapped } from './trap.js';
+import { ready } from './wasm.js';
 
 /**
  * @param {object} shared
@@ -101,6 +102,10 @@ class Links {
       if (name === 'bulkDocs' && answer?.some?.((/** @type {any} */ row) => row?.error)) await this.settled();
       return answer;
     } catch (/** @type {any} */ error) {
+      if (isTrap(error)) {
+        trapped(error);
+        return db[name](...args);
+      }
       // A checkpoint that is not there yet is no failure.
       if (error?.status !== 404) await this.settled();
       throw error;
@@ -147,7 +152,7 @@ class Links {
   local(db, name, args) {
     const at = this.ends.indexOf(db);
     const id = name === 'get' ? args[0] : args[0]?._id;
-    if (typeof id !== 'string' || !id.startsWith('_local/') || typeof args[args.length - 1] === 'function') {
+    if (hasTrapped() || typeof id !== 'string' || !id.startsWith('_local/') || typeof args[args.length - 1] === 'function') {
       return db[name](...args);
     }
     if (!this.owners.has(id)) this.own(id, db);
@@ -208,6 +213,9 @@ class Links {
    */
   attach(replications, returned) {
     const running = new Set(this.links);
+    const ended = whenTrapped((cause) => {
+      for (const link of running) link.breaks(cause);
+    });
     this.links.forEach((link, at) => {
       const replication = replications[at];
       new Progress(link, replication, returned);
@@ -222,6 +230,7 @@ class Links {
         link.stop();
         running.delete(link);
         if (running.size > 0) return;
+        ended();
         for (const checkpoints of this.checkpoints) checkpoints?.flush();
         for (const remote of this.remotes) remote?.transport.stop();
       };

@@ -4,6 +4,7 @@
 import { toError } from './errors.js';
 import { request, understood } from './feed.js';
 import { macrotask } from './platform.js';
+import { unlessTrapped } from './trap.js';
 
 /** @typedef {import('./link.js').Link} Link */
 
@@ -46,20 +47,23 @@ async function serve(link, opts, state) {
       run = link.startRun(opts, opts.since ?? 0);
     }
     run.taking = true;
-    batch = await run.engine.takeRows(opts.limit);
+    batch = await unlessTrapped(run.engine.takeRows(opts.limit));
     run.taking = false;
   } catch (/** @type {any} */ failure) {
-    if (state.cancelled || link.run !== run) return;
+    const broke = link.breaks(failure);
+    const isOver = () => state.cancelled || (link.run !== run && !link.broken);
+    if (isOver()) return;
     link.brings?.clear();
     await link.everythingDone();
     await link.settled();
-    if (state.cancelled || link.run !== run) return;
+    if (isOver()) return;
     link.stop();
-    if (link.breaks(failure) || link.stocksOwn(failure)) state.stock = link.source._changes(opts);
+    if (broke || link.stocksOwn(failure)) state.stock = link.source._changes(opts);
     else opts.complete(toError(failure, 'Reading the changes', link.url()));
     return;
   }
   macrotask(() => {
+    if (link.broken && !state.cancelled) state.stock = link.source._changes(opts);
     if (link.run !== run) return;
     // Rows that nobody took would be missing from what the run hands over next.
     if (state.cancelled) link.stop();

@@ -1,6 +1,7 @@
 // Compiles and starts the WebAssembly, once.
 import init, { initSync } from '../pkg/engine.js';
 import { inNode } from './platform.js';
+import { hasTrapped } from './trap.js';
 
 /** @type {Promise<any> | undefined} */
 let started;
@@ -11,7 +12,7 @@ let started;
  */
 export function ready(given) {
   started ??= start(given);
-  return started;
+  return hasTrapped() ? Promise.reject(new Error('the engine trapped before')) : started;
 }
 
 /** @param {any} given */

@@ -6,6 +6,7 @@ import { toError } from './errors.js';
 import { outgoing, refusesMultipart } from './outgoing.js';
 import { breathe, inMainThread } from './platform.js';
 import { inherited } from './remote.js';
+import { unlessTrapped } from './trap.js';
 
 /**
  * A part aims at so many ms, of which the page's thread works less than half: its
@@ -127,7 +128,7 @@ function inTurn(docs) {
  * @param {{ docs: any[], out: (string | import('./outgoing.js').Upload)[] }} part
  */
 async function send(link, { docs, out }) {
-  const { rows, tooLarge, refusesMultipart: refused } = await link.engine().write(out);
+  const { rows, tooLarge, refusesMultipart: refused } = await unlessTrapped(link.engine().write(out));
   if (refused) refusesMultipart(link.targetRemote?.base ?? '');
   for (const at of tooLarge) {
     rows.push({ id: docs[at]._id, error: 'document_too_large', reason: docs[at]._id, status: 413 });

@@ -32,7 +32,7 @@ export async function buildEngine({ wasmBindgen, dev = false }) {
     const web = ['--target', 'web', '--omit-default-module-path', '--out-name', 'engine'];
     await run(wasmBindgen, [...web, '--out-dir', draft, wasm]);
     const bytes = join(draft, 'engine_bg.wasm');
-    const glue = withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8'));
+    const glue = trapsTold(withoutEval(readFileSync(join(draft, 'engine.js'), 'utf8')));
     put(join(pkg, 'engine.js'), dev ? glue : optimised(bytes, glue));
     put(join(pkg, 'engine.wasm'), readFileSync(bytes));
     put(join(pkg, 'engine.d.ts'), readFileSync(join(draft, 'engine.d.ts')));
@@ -77,6 +77,19 @@ function optimised(file, glue) {
     .replace(/\bwasm\.(\w+)/g, (whole, name) => `wasm.${exports.get(name) ?? name}`);
   if (found !== imports.size) throw new Told("wasm-bindgen's glue is not of the form that engine.mjs knows");
   return shortened;
+}
+
+/**
+ * Where a promise, a timer or the collector calls the engine, nobody of ours is there to
+ * catch: in Node a trap would end the process.
+ * @param {string} glue
+ */
+function trapsTold(glue) {
+  const call = /try \{\n +return f\(a, state\.b, \.\.\.args\);\n +\} finally \{[^}]*\}/g;
+  const registry = /(?<=new FinalizationRegistry\()(\w+) => (.*)(?=\);)/g;
+  if (!call.test(glue) || !registry.test(glue)) throw new Told("wasm-bindgen's glue is not of the form that engine.mjs knows");
+  const told = '} catch (error) { trapped(error); }';
+  return `import { trapped } from '../js/trap.js';\n${glue.replace(call, `try { $& ${told}`).replace(registry, `$1 => { try { $2; ${told} }`)}`;
 }
 
 /**

@@ -247,7 +247,7 @@ fn set_timer(driver: &Rc<RefCell<Driver>>) {
     let again = Rc::downgrade(driver);
     let inner = &mut *driver.borrow_mut();
     let due = inner.planner.poll_timeout();
-    inner.timer.set(due, &|| {
+    inner.timer.set(&inner.host, due, &|| {
         let again = again.clone();
         Closure::once(move || {
             let Some(driver) = again.upgrade() else {

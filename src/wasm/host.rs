@@ -170,11 +170,9 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub(super) fn count(this: &Host, what: &str, bytes: f64);
 
-    #[wasm_bindgen(js_name = setTimeout)]
-    pub(super) fn set_timeout(call: &Function, ms: f64) -> JsValue;
-
-    #[wasm_bindgen(js_name = clearTimeout)]
-    pub(super) fn clear_timeout(timer: &JsValue);
+    /// Calls after so many ms, unless what it answers is called before.
+    #[wasm_bindgen(method)]
+    pub(super) fn later(this: &Host, call: &Function, ms: f64) -> Function;
 
     #[wasm_bindgen(js_name = String)]
     pub(super) fn string(value: &JsValue) -> String;

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::spawn_local;
 use web_sys::{AbortController, AbortSignal};
 
-use super::host::{clear_timeout, now, rejection, set_timeout};
+use super::host::{Host, now, rejection};
 use crate::error::Failure;
 use crate::request::RequestId;
 
@@ -55,7 +55,7 @@ fn end(aborts: Vec<AbortController>) {
 pub(super) struct Timer(Option<Running>);
 
 struct Running {
-    handle: JsValue,
+    end: Function,
     at: u64,
     /// Kept for as long as it may be called.
     _call: Closure<dyn FnMut()>,
@@ -64,7 +64,12 @@ struct Running {
 impl Timer {
     /// Has `make`'s closure called at `due`; at the same time as before, nothing
     /// changes.
-    pub(super) fn set(&mut self, due: Option<u64>, make: &dyn Fn() -> Closure<dyn FnMut()>) {
+    pub(super) fn set(
+        &mut self,
+        host: &Host,
+        due: Option<u64>,
+        make: &dyn Fn() -> Closure<dyn FnMut()>,
+    ) {
         if self.0.as_ref().map(|running| running.at) == due {
             return;
         }
@@ -72,9 +77,9 @@ impl Timer {
         let Some(at) = due else { return };
         let call = make();
         let wait = at.saturating_sub(now()) as f64;
-        let handle = set_timeout(call.as_ref().unchecked_ref(), wait);
+        let end = host.later(call.as_ref().unchecked_ref(), wait);
         let _call = call;
-        self.0 = Some(Running { handle, at, _call });
+        self.0 = Some(Running { end, at, _call });
     }
 
     /// It is being called, and over.
@@ -84,7 +89,7 @@ impl Timer {
 
     pub(super) fn clear(&mut self) {
         if let Some(running) = self.0.take() {
-            clear_timeout(&running.handle);
+            let _ = running.end.call0(&JsValue::UNDEFINED);
         }
     }
 }

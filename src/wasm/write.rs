@@ -231,7 +231,7 @@ fn set_timer(writing: &Rc<RefCell<Writing>>) {
     let again = Rc::downgrade(writing);
     let inner = &mut *writing.borrow_mut();
     let due = inner.writes.poll_timeout();
-    inner.timer.set(due, &|| {
+    inner.timer.set(&inner.host, due, &|| {
         let again = again.clone();
         Closure::once(move || {
             let Some(writing) = again.upgrade() else {
