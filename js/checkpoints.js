@@ -51,6 +51,16 @@ export class Checkpoints {
     return answer;
   }
 
+  /**
+   * What a replication put is written, unless it is going to put another, and wait for that.
+   * @param {import('./link.js').Link} owner
+   */
+  async written(owner) {
+    const last = [...this.documents.values()].filter(({ owner: whose, newest }) =>
+      whose === owner && !(newest && owner.putFollows(newest.last_seq)));
+    await Promise.all(last.map((behind) => behind.settled()));
+  }
+
   /** What was put is written, or could not be. */
   async settled() {
     await Promise.all([...this.documents.values()].map((behind) => behind.settled().catch(() => {})));

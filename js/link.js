@@ -9,6 +9,7 @@ import { Flat } from './flat.js';
 import { host } from './host.js';
 import { Lanes } from './lanes.js';
 import { inNode } from './platform.js';
+import { isEmpty } from './remote.js';
 import { isTrap, trapped } from './trap.js';
 import { write } from './writer.js';
 
@@ -64,6 +65,8 @@ export class Link {
     this.wasEmpty = false;
     /** Options of the feed that is sure to be asked for. @type {any} */
     this.wanted = undefined;
+    /** Stock gets its rows from somebody else. */
+    this.elsewhere = false;
     /** @type {Promise<any>} */
     this.preparing = Promise.resolve();
     /** Attachments that are asked for one by one. */
@@ -78,8 +81,10 @@ export class Link {
     this.broken = false;
     /** The feed is followed when it has been read. */
     this.goesOn = Boolean(opts.live || opts.continuous);
-    /** Until its checkpoints are written. @type {() => Promise<void>} */
+    /** Until checkpoints are written, or could not be. @type {() => Promise<void>} */
     this.settled = async () => {};
+    /** Until its own are written; rejects where one could not be. @type {() => Promise<void>} */
+    this.written = async () => {};
     /** Called when it stops. @type {Set<() => void>} */
     this.whenStopped = new Set();
     /** The caller cancelled the replication. */
@@ -98,7 +103,7 @@ export class Link {
    * @param {Promise<any>} reached both ends
    */
   async prepare(reached) {
-    this.targetEmpty = this.wasEmpty = await this.isTargetEmpty();
+    this.targetEmpty = this.wasEmpty = await isEmpty(this.targetRemote ?? this.target);
     const asked = expected(this.opts);
     if (!asked || !this.targetEmpty) return;
     this.wanted = asked;
@@ -111,19 +116,17 @@ export class Link {
   async begin() {
     await this.preparing;
     try {
-      if (this.wanted && !this.run) this.startRun(this.wanted, 0);
+      if (this.wanted && !this.run && !this.elsewhere) this.startRun(this.wanted, 0);
     } catch (error) {
       this.breaks(error);
     }
   }
 
-  async isTargetEmpty() {
-    try {
-      const info = await (this.targetRemote ?? this.target).info();
-      return parseInt(info.update_seq, 10) === 0 && info.doc_count === 0 && !info.doc_del_count;
-    } catch {
-      return false;
-    }
+  /** Nobody is going to take rows, or to say where they end. */
+  readElsewhere() {
+    this.elsewhere = true;
+    this.more = this.wasEmpty = false;
+    if (this.run) this.endRun(this.run.engine);
   }
 
   /**

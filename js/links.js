@@ -85,7 +85,12 @@ class Links {
     this.owners = new Map();
     const owner = (/** @type {string} */ id) => this.owners.get(id) ?? null;
     this.checkpoints = remotes.map((remote) => remote && new Checkpoints(remote, owner));
-    for (const link of links) link.settled = () => this.settled();
+    for (const link of links) {
+      link.settled = () => this.settled();
+      link.written = async () => {
+        await Promise.all(this.checkpoints.map((checkpoints) => checkpoints?.written(link)));
+      };
+    }
     this.stats = () => (links.length === 1 ? links[0].stats.all() : { push: links[0].stats.all(), pull: links[1].stats.all() });
   }
 
@@ -196,6 +201,11 @@ class Links {
   changes(db, opts) {
     const link = this.links.find(({ source }) => source === db);
     return link ? changes(link, opts) : db._changes(opts);
+  }
+
+  /** Somebody replaced `changes`, and stock gets its rows from there. @param {any} db */
+  readElsewhere(db) {
+    this.links.find(({ source }) => source === db)?.readElsewhere();
   }
 
   /** Stock's replicator begins (again), and is going to ask for the checkpoints. */

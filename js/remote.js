@@ -192,3 +192,16 @@ export function inherited(handle, name) {
   const own = handle[name];
   return typeof own === 'function' && own.name.startsWith('bound ') && /\[native code\]/.test(String(own));
 }
+
+/**
+ * Nothing was ever written there, as far as can be told.
+ * @param {{ info: () => Promise<any> }} db
+ */
+export async function isEmpty(db) {
+  try {
+    const info = await db.info();
+    return parseInt(info.update_seq, 10) === 0 && info.doc_count === 0 && !info.doc_del_count;
+  } catch {
+    return false;
+  }
+}

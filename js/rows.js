@@ -62,7 +62,15 @@ async function serve(link, opts, state) {
     else opts.complete(toError(failure, 'Reading the changes', link.url()));
     return;
   }
-  macrotask(() => {
+  if (batch.end) link.more = false;
+  macrotask(async () => {
+    try {
+      // Stock that is at a batch when it meets the end writes no other checkpoint.
+      if (batch.end && link.done < link.handed) await link.written();
+    } catch (error) {
+      if (link.run === run) opts.complete(error);
+      return;
+    }
     if (link.broken && !state.cancelled) state.stock = link.source._changes(opts);
     if (link.run !== run) return;
     // Rows that nobody took would be missing from what the run hands over next.

@@ -83,7 +83,9 @@ function view(db, links) {
     // A prototype's `changes` reads `_changes` of the view; one that somebody put
     // on the handle is theirs. PouchDB 7 puts its own there, bound.
     const own = Object.hasOwn(db, 'changes') && !db.changes.name.startsWith('bound ');
-    return own ? db.changes(...args) : Object.getPrototypeOf(db).changes.apply(made, args);
+    if (!own) return Object.getPrototypeOf(db).changes.apply(made, args);
+    links.then((open) => open?.readElsewhere(db));
+    return db.changes(...args);
   };
   made._changes = (/** @type {any} */ opts) => {
     /** @type {any} */
