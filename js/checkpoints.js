@@ -58,7 +58,11 @@ export class Checkpoints {
   async written(owner) {
     const last = [...this.documents.values()].filter(({ owner: whose, newest }) =>
       whose === owner && !(newest && owner.putFollows(newest.last_seq)));
-    await Promise.all(last.map((behind) => behind.settled()));
+    await Promise.all(last.map((behind) => behind.settled().catch((error) => {
+      // Stock takes a source that refuses them for one that is read only (pouchdb-checkpointer).
+      const refused = Math.floor(error.status / 100) === 4;
+      if (!refused || this.remote !== owner.sourceRemote) throw error;
+    })));
   }
 
   /** What was put is written, or could not be. */
