@@ -124,6 +124,7 @@ export class Link {
 
   /** Nobody is going to take rows, or to say where they end. */
   readElsewhere() {
+    if (this.elsewhere) return; // Later readings begin while documents are fetched.
     this.elsewhere = true;
     this.more = this.wasEmpty = false;
     if (this.run) this.endRun(this.run.engine);

@@ -29,7 +29,7 @@ for (const docs of [1, 25]) {
     test(`the last one is there when the replication is complete: ${direction}, ${docs} documents`, async (t) => {
       const pulls = direction.startsWith('pull');
       const { couch, database, url } = await scene(t, { docs: pulls ? docs : 0 });
-      couch.faults.add({ when: { method: 'PUT', path: /_local/ }, times: Infinity, action: faults.delay(60) });
+      couch.faults.add({ when: { path: /_local|_bulk_get|_bulk_docs/ }, times: Infinity, action: faults.delay(60) });
       const db = local(t, fast);
       if (!pulls) await db.bulkDocs(notes(docs));
       const remote = new fast(url);
