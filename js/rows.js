@@ -83,7 +83,7 @@ async function serve(link, opts, state) {
 function hand(link, opts, batch) {
   const { rows, last_seq, pending, end } = batch;
   if (end) {
-    link.more = link.wasEmpty = false;
+    link.wasEmpty = false;
     link.idle = link.goesOn && link.handed === 0;
   } else {
     link.handed += 1;
