@@ -18,6 +18,7 @@ import { unlessTrapped } from './trap.js';
 export async function revsDiff(link, diff) {
   const pristine = link.targetRemote ? link.targetRemote.pristine('revsDiff') : inherited(link.target, 'revsDiff');
   link.idle = false;
+  await breathe();
   if (!link.run || link.broken) return link.target.revsDiff(diff);
   const { engine } = link.run;
   if (!pristine) {

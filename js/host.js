@@ -5,6 +5,7 @@ import { complete, fill, nameAncestors } from './attachments.js';
 import { Bytes } from './bytes.js';
 import { path } from './feed.js';
 import { textOf } from './outgoing.js';
+import { breathe } from './platform.js';
 import { chunks, each, nextChunk, readPage, readText } from './reading.js';
 import { whenTrapped } from './trap.js';
 
@@ -77,6 +78,7 @@ export function host(link, flat, query) {
     fill,
     /** @param {any} answer @param {any[]} entries @param {AbortSignal} signal @param {() => void} tick */
     complete: (answer, entries, signal, tick) => complete(link, answer, entries, signal, tick),
+    breathe,
     /** @param {any[]} entries */
     nameAncestors: (entries) => nameAncestors(link, entries),
     /** @param {import('./outgoing.js').Upload} upload @param {AbortSignal} signal */

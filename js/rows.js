@@ -3,10 +3,13 @@
 // another feed than the engine reads, the handle's own.
 import { toError } from './errors.js';
 import { request, understood } from './feed.js';
-import { macrotask } from './platform.js';
+import { breathe, macrotask } from './platform.js';
 import { unlessTrapped } from './trap.js';
 
 /** @typedef {import('./link.js').Link} Link */
+
+/** Rows after which a page gets to what waits: stock does something for each. */
+const AT_ONCE = 200;
 
 /**
  * The adapter's `_changes` for stock's replicator: the next rows.
@@ -18,11 +21,11 @@ export function changes(link, opts) {
   if (!serves) {
     link.more = link.wasEmpty = false;
     link.live = Boolean(opts.continuous);
+    // Stock may begin a retry twice, and would leave the first one's feed open for ever.
+    link.followed?.cancel();
     const feed = link.source._changes(opts);
-    link.unfollow = !link.live ? null : (error) => {
-      feed.cancel();
-      opts.complete(error);
-    };
+    const cancel = () => feed.cancel();
+    link.followed = link.live ? { cancel, complete: opts.complete } : null;
     return feed;
   }
   const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
@@ -90,9 +93,16 @@ function hand(link, opts, batch) {
     link.lastSeq = JSON.stringify(last_seq);
   }
   // What follows the end of a feed is another reading of it.
-  if (link.run) link.run.next = end ? '' : JSON.stringify(last_seq);
+  if (run) run.next = end ? '' : JSON.stringify(last_seq);
   link.stats.handed(rows.length, pending);
   if (!end) link.progress('reading');
-  for (const row of rows) opts.onChange(row, pending, row.seq);
+  for (let from = 0; from < rows.length; from += AT_ONCE) {
+    for (const row of rows.slice(from, from + AT_ONCE)) opts.onChange(row, pending, row.seq);
+    await breathe();
+    if (state.cancelled) {
+      if (link.run === run) link.stop();
+      return;
+    }
+  }
   opts.complete(null, { results: opts.return_docs === false ? [] : rows, last_seq });
 }

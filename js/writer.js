@@ -9,15 +9,15 @@ import { inherited } from './remote.js';
 import { unlessTrapped } from './trap.js';
 
 /**
- * A part aims at so many ms, of which the page's thread works less than half: its
- * one long task, that hands the documents to the browser, then stays well below
- * the 50 ms from which on a page is felt to stop.
+ * A part aims at so many ms, of which the page's thread works less than half, in one
+ * task that hands the documents to the browser. Where the processor is shared, that
+ * lasts three or four times as long, and from 50 ms on a page is felt to stop.
  */
-const AIM_MS = 80;
-/** Nothing is known yet: as many as stock writes at once. */
-const FIRST_PART = 100;
-/** A page's thread works about 0.1 ms for a note; beyond these, no time is gained. */
-const MOST = 200;
+const AIM_MS = 40;
+/** Nothing is known yet, and all that is called is called for the first time. */
+const FIRST_PART = 50;
+/** A page's thread works about 0.1 ms for a note; beyond these, little time is gained. */
+const MOST = 100;
 /** Each part is a transaction, which costs more than a few documents. */
 const LEAST = 25;
 

@@ -116,9 +116,14 @@ impl Asking {
                 remote.json(&self.host, call).await?
             }
         };
-        if matches!(self.ask, Ask::Docs { params, .. } if params.attachments) {
+        if let Ask::Docs { params, .. } = &self.ask {
             let host = &self.host;
-            local(host.complete(&answer.value, &self.entries, &self.signal, tick)).await?;
+            let ready = if params.attachments {
+                host.complete(&answer.value, &self.entries, &self.signal, tick)
+            } else {
+                host.breathe()
+            };
+            local(ready).await?;
         }
         Ok(answer)
     }

@@ -59,6 +59,10 @@ extern "C" {
         tick: &Function,
     ) -> Result<Promise, JsValue>;
 
+    /// Until a browser's page has got to what waits.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn breathe(this: &Host) -> Result<Promise, JsValue>;
+
     /// What the documents' answer holds: `[first document, counts, stubs, errors]`.
     #[wasm_bindgen(method, catch)]
     pub(super) fn results(
