@@ -52,8 +52,8 @@ export class Link {
     this.waiting = 0;
     /** Stock follows the feed by itself. */
     this.live = false;
-    /** Ends the feed that stock follows. @type {((error: any) => void) | null} */
-    this.unfollow = null;
+    /** The feed that stock follows by itself. @type {{ cancel: () => void, complete: (error: any) => void } | null} */
+    this.followed = null;
     this.targetEmpty = false;
     this.handed = 0;
     this.done = 0;
@@ -190,10 +190,11 @@ export class Link {
    * @param {any} error
    */
   fail(error) {
-    const { unfollow } = this;
-    this.unfollow = null;
-    unfollow?.(error);
-    return Boolean(unfollow);
+    const { followed } = this;
+    this.followed = null;
+    followed?.cancel();
+    followed?.complete(error);
+    return Boolean(followed);
   }
 
   /** Nothing has to be fetched any more. */

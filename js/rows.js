@@ -78,12 +78,13 @@ async function serve(link, opts, state) {
     if (link.run !== run) return;
     // Rows that nobody took would be missing from what the run hands over next.
     if (state.cancelled) link.stop();
-    else hand(link, opts, batch);
+    else await hand(link, opts, batch, state);
   });
 }
 
-/** @param {Link} link @param {any} opts @param {any} batch */
-function hand(link, opts, batch) {
+/** @param {Link} link @param {any} opts @param {any} batch @param {any} state */
+async function hand(link, opts, batch, state) {
+  const { run } = link;
   const { rows, last_seq, pending, end } = batch;
   if (end) {
     link.wasEmpty = false;
