@@ -34,11 +34,7 @@ export class Checkpoints {
   /** @param {string} id */
   async get(id) {
     const behind = this.of(id);
-    const { newest } = behind;
-    const owner = this.owner(id);
-    // The replicator, which finds that seq there, writes another.
-    const followed = newest && owner?.putFollows(newest.last_seq);
-    if (!followed && !owner?.mayLag()) await behind.settled();
+    if (!behind.isFollowed() && !this.owner(id)?.mayLag()) await behind.settled();
     return behind.get();
   }
 
@@ -56,8 +52,7 @@ export class Checkpoints {
    * @param {import('./link.js').Link} owner
    */
   async written(owner) {
-    const last = [...this.documents.values()].filter(({ owner: whose, newest }) =>
-      whose === owner && !(newest && owner.putFollows(newest.last_seq)));
+    const last = [...this.documents.values()].filter((behind) => behind.owner === owner && !behind.isFollowed());
     await Promise.all(last.map((behind) => behind.settled().catch((error) => {
       // Stock takes a source that refuses them for one that is read only (pouchdb-checkpointer).
       const refused = Math.floor(error.status / 100) === 4;
@@ -102,6 +97,11 @@ class Behind {
     this.writing = undefined;
     this.wake = () => {};
     this.waiters = 0;
+  }
+
+  /** The replicator, which finds that seq there, writes another. */
+  isFollowed() {
+    return Boolean(this.newest && this.owner?.putFollows(this.newest.last_seq));
   }
 
   /** As the server has it, asked for once. */

@@ -24,8 +24,7 @@ export function changes(link, opts) {
     // Stock may begin a retry twice, and would leave the first one's feed open for ever.
     link.followed?.cancel();
     const feed = link.source._changes(opts);
-    const cancel = () => feed.cancel();
-    link.followed = link.live ? { cancel, complete: opts.complete } : null;
+    link.followed = link.live ? { cancel: () => feed.cancel(), complete: opts.complete } : null;
     return feed;
   }
   const state = { cancelled: false, stock: /** @type {any} */ (undefined) };
