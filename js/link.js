@@ -110,6 +110,7 @@ export class Link {
     const { query, body } = request(asked);
     await reached;
     if (!body) this.sourceRemote?.ahead(path(query, 0, Math.max(FIRST_PAGE, this.batchSize), 0));
+    if (limits(this.chosen).maxConcurrency > 1) this.sourceRemote?.open();
   }
 
   /** Begins to read what {@link prepare} found to be wanted. */

@@ -40,8 +40,9 @@ use crate::stats::Stats;
 
 /// Tries of a diff before its rows are left to the replicator's own.
 const DIFF_TRIES: u32 = 3;
-/// Connections that are idle by the time that the first documents are asked for:
-/// those of the database's, the server's and the feed's first requests.
+/// Connections that are idle by the time that the first documents are asked for: the
+/// host opened four, for the database, the server's name, the feed and documents, and
+/// the checkpoint is asked for on one.
 const IDLE: u32 = 3;
 
 /// Rows whose diff failed and is repeated.

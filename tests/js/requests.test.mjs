@@ -10,7 +10,7 @@ import { notes, scene } from './support/scene.mjs';
 
 const { stock, fast } = pouches();
 
-/** @param {any} db @param {string} url @param {any} [options] */
+/** @param {any} db @param {any} url or a handle @param {any} [options] */
 async function pull(db, url, options) {
   const { result, error } = await observe(db.replicate.from(url, options)).ended;
   assert.equal(error, undefined);
@@ -50,14 +50,33 @@ test('a sync with nothing to do costs no more than stock\'s', async (t) => {
   assert.ok(costs[1] <= costs[0], `${costs[1]} requests, stock ${costs[0]}`);
 });
 
-test('an empty database costs no more than stock\'s', async (t) => {
+test('an empty database costs no more than stock\'s, the first time and again', async (t) => {
+  /** @type {number[][]} */
   const costs = [];
   for (const PouchDB of [stock, fast]) {
     const { couch, url } = await scene(t);
-    await pull(local(t, PouchDB), url);
-    costs.push(couch.count());
+    const db = local(t, PouchDB);
+    await pull(db, url);
+    const first = couch.count();
+    await pull(db, url);
+    costs.push([first, couch.count() - first]);
   }
-  assert.ok(costs[1] <= costs[0], `${costs[1]} requests, stock ${costs[0]}`);
+  const [[first, again], ours] = costs;
+  assert.ok(ours[0] <= first && ours[1] <= again, `${ours} requests, stock ${first}, ${again}`);
+});
+
+test('a connection for documents is opened while the feed is on its way, where it is ours to open', async (t) => {
+  const { couch, url } = await scene(t, { docs: 20 });
+  /** @type {[any, any][]} */
+  const ways = [[{}, {}], [{}, { fastSync: { concurrency: 1 } }], [{ fetch: stock.fetch }, {}]];
+  const opened = [];
+  for (const [handle, options] of ways) {
+    couch.clearLog();
+    await pull(local(t, fast), new fast(url, handle), options);
+    opened.push(couch.count(/ \/$/) - 1);
+  }
+  // Without Node's own modules there is no agent, and every request has a connection of its own.
+  assert.deepEqual(opened, [process.getBuiltinModule ? 1 : 0, 0, 0]);
 });
 
 /** What a client adds by itself depends on the client, not on who uses it. */

@@ -312,3 +312,15 @@ fn a_few_rows_wait_for_those_behind_them_where_something_is_under_way() {
     desk.answer(&first, 100);
     assert_eq!(desk.ask_one().ids(), ["b", "c"]);
 }
+
+#[test]
+fn a_whole_request_waits_for_nothing() {
+    let mut desk = Desk::new(config());
+    // Two of them are as much as one request is meant to bring.
+    desk.planner.handle_expectation(2_000_000.0);
+    let (page, ..) = desk.ask_feed().expect("a page");
+    desk.rows(page, &[("a", ONE, Some(1))]);
+    desk.ask_one();
+    desk.rows(page, &[("b", ONE, Some(2)), ("c", ONE, Some(3))]);
+    assert_eq!(desk.ask_one().ids(), ["b", "c"]);
+}

@@ -10,8 +10,7 @@ use crate::request::Entry;
 const STREAM_BYTES: u64 = 4_000_000;
 /// Most documents of a stream.
 const STREAM_DOCS: usize = 200;
-/// Fewer documents wait for those that the feed is about to name.
-const WORTH: usize = 100;
+
 /// What a request may have at most.
 #[derive(Debug)]
 pub(in crate::planner) struct Limits {
@@ -51,9 +50,18 @@ impl Wants {
         let mut ids = match due {
             Some(retry) => retry.ids[..retry.most.min(retry.ids.len())].to_vec(),
             None => {
+                let room = if limits.more_to_come { 1 } else { limits.room };
+                let streaming = self.fetch_attachments && limits.streaming;
+                let likely = streaming && self.share.is_likely();
+                let plain = |queued| match likely {
+                    true => self.unsized_stream(queued, room),
+                    false => self.sizes.slice(queued, room),
+                };
                 // Streams of attachments leave room for the small documents around them.
                 let crowded = limits.streams > limits.room && !self.queues[PLAIN].is_empty();
-                let few = limits.more_to_come && self.queues[PLAIN].len() < WORTH;
+                // Less than a whole request waits for what the feed is about to name.
+                let whole = plain(usize::MAX).min(limits.most);
+                let few = limits.more_to_come && self.queues[PLAIN].len() < whole;
                 let (at, queue) = self
                     .queues
                     .iter()
@@ -63,12 +71,10 @@ impl Wants {
                         PLAIN if few => false,
                         _ => !queue.is_empty(),
                     })?;
-                let room = if limits.more_to_come { 1 } else { limits.room };
-                let streaming = self.fetch_attachments && limits.streaming;
-                at_once = at == PLAIN && streaming && self.share.is_likely();
+                at_once = at == PLAIN && likely;
                 queue.first(match at {
                     ATTACHED => self.stream_count(),
-                    PLAIN if at_once => self.unsized_stream(queue.len(), room),
+                    PLAIN => plain(queue.len()),
                     _ => self.sizes.slice(queue.len(), room),
                 })
             }
