@@ -120,6 +120,8 @@ class Behind {
     } catch (error) {
       // Not found is worth knowing; anything else may be better the next time.
       if (/** @type {any} */ (error)?.status !== 404) this.reading = undefined;
+      // It was ended by a cancel. Stock that is at its last checkpoint would end with an error.
+      if (this.owner?.cancelled) throw Object.assign(new Error('missing'), { status: 404, name: 'not_found' });
       throw error;
     }
   }

@@ -10,6 +10,12 @@ const api = ['id', 'info', 'get', 'put', 'allDocs', 'bulkGet', 'getAttachment', 
 const ofSource = new Set(['info', 'bulkGet', 'getAttachment']);
 
 /**
+ * Rows that stock takes at once, when the caller does not say. What keeps a
+ * browser's main thread free is decided when they are written (see writer.js).
+ */
+const BATCH_SIZE = 1000;
+
+/**
  * @param {any} PouchDB
  * @param {any} a the source of the first direction
  * @param {any} b its target
@@ -20,7 +26,7 @@ export function connect(PouchDB, a, b, opts, chosen) {
   const plain = { a, b, options: (/** @type {any} */ own) => own, attach() {} };
   if (!isPouch(a) || !isPouch(b) || !(isRemote(a) || isRemote(b))) return plain;
 
-  const shared = { PouchDB, chosen, opts, ends: [a, b], batchSize: batchSize() };
+  const shared = { PouchDB, chosen, opts, ends: [a, b], batchSize: BATCH_SIZE };
   /** @type {Promise<any>} */
   const links = load().then(({ open }) => open(shared)).catch((error) => {
     debug(PouchDB, `stock replication is used: ${error?.message ?? error}`);
@@ -56,14 +62,6 @@ function figures(opts, stock) {
     ms: { total: 0, feed: 0, documents: 0, diff: 0, write: 0 },
   });
   return opts.length === 1 ? none() : { push: none(), pull: none() };
-}
-
-/**
- * Rows that stock takes at once, when the caller does not say. What keeps a
- * browser's main thread free is decided when they are written (see writer.js).
- */
-function batchSize() {
-  return 1000;
 }
 
 /** @param {any} db @param {Promise<any>} links */

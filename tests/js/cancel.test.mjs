@@ -74,6 +74,18 @@ test('cancel while the checkpoint is written: that is finished, as by stock', as
   assert.equal(database.locals.size, 1);
 });
 
+test('cancel while stock is at a checkpoint that is still being read: no error, as with stock', async (t) => {
+  const { couch, url } = await scene(t, { docs: 30 });
+  couch.faults.add({ when: { method: 'GET', path: /_local/ }, times: Infinity, action: faults.hang() });
+  const replication = local(t, fast).replicate.from(url);
+  const seen = observe(replication);
+  replication.on('change', () => setTimeout(() => replication.cancel(), 20));
+  await seen.ended;
+  assert.equal(seen.result?.status, 'cancelled', String(seen.error));
+  assert.equal(seen.result?.docs_written, 30);
+  await quiet(couch);
+});
+
 test('cancel before the engine is loaded', async (t) => {
   const { couch, url } = await scene(t, { docs: 10 });
   const db = local(t, fast);
