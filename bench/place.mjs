@@ -109,8 +109,9 @@ export class Place {
   /** Refuses to measure a browser against a server that does not let pages of other origins in. */
   async checkCors() {
     const response = await fetch(this.url.origin, { method: 'OPTIONS', headers: { origin: 'http://127.0.0.1:1', 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' } });
-    if (!response.headers.get('access-control-allow-origin')) {
-      throw new PlaceError('the server has CORS switched off, which Chromium needs: [chttpd] enable_cors = true, [cors] origins = *, credentials = true, headers = accept, authorization, content-type, origin, referer');
+    // PouchDB sends credentials, so a page gets no answer from a server that does not allow them.
+    if (!response.headers.get('access-control-allow-origin') || response.headers.get('access-control-allow-credentials') !== 'true') {
+      throw new PlaceError('the server does not let pages of other origins in, which Chromium needs: [chttpd] enable_cors = true, [cors] origins = *, credentials = true, headers = accept, authorization, content-type, origin, referer');
     }
   }
 
