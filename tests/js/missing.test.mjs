@@ -161,3 +161,20 @@ test('a revision of generation 1 whose history was not asked for makes no confli
   assert.deepEqual(a.docs.get('note-00009')?.conflicts, []);
   compare(serverSnapshot(database), a);
 });
+
+// Stock of PouchDB 7 writes the winner a second time instead, in every direction.
+test('PouchDB 7: a tombstone of generation 1, where the target holds the winner beside it', async (t) => {
+  const { fast: PouchDB } = pouchesOnce(7);
+  const [tombstone, winner] = [replicated('both', [rev(1, 'a')], { _deleted: true }), replicated('both', [rev(1, 'b')], { text: 'kept' })];
+  const { couch, database, url } = await scene(t);
+  const db = local(t, PouchDB);
+  const [pushed, copied] = [couch.db('pushed'), couch.db('copied')];
+  database.bulkDocs([tombstone, winner], { new_edits: false });
+  for (const target of [pushed, copied]) target.bulkDocs([winner], { new_edits: false });
+  await db.bulkDocs([winner], { new_edits: false });
+  const written = [
+    await db.replicate.from(url), await db.replicate.to(couch.dbUrl('pushed')), await PouchDB.replicate(url, couch.dbUrl('copied')),
+  ].map((result) => result.docs_written);
+  assert.deepEqual(written, [1, 1, 1]);
+  for (const found of [await snapshot(db), serverSnapshot(pushed), serverSnapshot(copied)]) compare(serverSnapshot(database), found);
+});
